@@ -1,0 +1,39 @@
+# Every target makes its own virtual environment on first use and reuses it afterwards.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+# Doctests and unit tests; two workers, because the tests are many and small.
+PYTEST := $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+.PHONY: demo test test-slow lint bench clean
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "sparing needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test -x $(BIN)/python || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "installing sparing and its tools into $(VENV) (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## train on bundled data, print the result, write the plot
+	@$(BIN)/sparing demo --out out
+
+lint: $(READY)  ## style, format, types, direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint  ## lint, then unit tests and doctests with coverage
+	$(PYTEST) -m "not slow"
+
+test-slow: $(READY)  ## the long tests
+	$(BIN)/python -m pytest -m slow tests
+
+bench: $(READY)  ## regenerate the benchmark tables (quick version)
+	$(BIN)/python benchmarks/run.py all --quick
+
+clean:  ## remove everything the targets made
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
