@@ -1,0 +1,1 @@
+"""Baselines of the paper: GreedyMiser, the L1 gate, BudgetPrune."""
