@@ -21,10 +21,10 @@ def private_prices(prices: Any) -> dict[Any, float]:
         prices = dict(enumerate(array.tolist()))
     if not prices:
         raise ValueError("prices is empty: give one price per column.")
-    return {column: price(f"column {column!r}", value) for column, value in prices.items()}
+    return {column: checked_price(f"column {column!r}", value) for column, value in prices.items()}
 
 
-def price(what: str, value: Any) -> float:
+def checked_price(what: str, value: Any) -> float:
     try:
         price = float(value)
     except (TypeError, ValueError):
@@ -36,8 +36,8 @@ def price(what: str, value: Any) -> float:
 
 def checked_call_price(value: Any) -> float | tuple[float, ...]:
     if np.ndim(value) == 0:
-        return price("a call (call_price)", value)
-    return tuple(price(f"stage {i} (call_price)", v) for i, v in enumerate(value))
+        return checked_price("a call (call_price)", value)
+    return tuple(checked_price(f"stage {i} (call_price)", v) for i, v in enumerate(value))
 
 
 def shared_entry(name: Any, entry: Any, columns: tuple[Any, ...]) -> tuple[float, tuple[Any, ...]]:
@@ -56,7 +56,7 @@ def shared_entry(name: Any, entry: Any, columns: tuple[Any, ...]) -> tuple[float
         )
     if not members:
         raise ValueError(f"Shared item {name!r} has no columns.")
-    return price(f"shared item {name!r}", price), members
+    return checked_price(f"shared item {name!r}", price), members
 
 
 def check_derived(derived: Mapping[Any, tuple[Any, ...]], columns: tuple[Any, ...]) -> None:
