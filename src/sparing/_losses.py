@@ -42,8 +42,8 @@ def cheap_loss(scores: Floats, y: Codes) -> Floats:
 def cheap_proba(scores: Floats) -> Floats:
     """Class probabilities of f1, one column per class."""
     if scores.ndim == 1:
-        p = expit(scores)
-        return np.column_stack([1.0 - p, p])
+        # Both by expit: 1 − p would lose the small probabilities that log-odds are made of.
+        return np.column_stack([expit(-scores), expit(scores)])
     return softmax(scores, axis=1)
 
 

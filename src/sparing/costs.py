@@ -8,9 +8,9 @@ share a blood draw, columns derived from others, and items a row already owns.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -138,10 +138,6 @@ class FeatureCosts:
 
     # -- what things cost ---------------------------------------------------------------------------------------------
 
-    @overload
-    def of(self, mask: Iterable[Hashable]) -> float: ...
-    @overload
-    def of(self, mask: ArrayLike, *, owned: ArrayLike | None = None) -> Any: ...
     def of(self, mask: Any, *, owned: Any = None) -> Any:
         """Cost of a set of columns, or of one set per row.
 
