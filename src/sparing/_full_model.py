@@ -1,0 +1,272 @@
+"""The full model f0: fitted here, frozen, labels only, or known by stored probabilities alone.
+
+Whatever it is, two things come out: the stage(s) that answer with it, and **honest** probabilities on the training rows
+for the losses ℓ0. Scored on its own training rows f0 looks perfect and the allocation would trust it blindly, so a
+model fitted here gives out-of-bag or out-of-fold probabilities; a legacy model was trained on other rows and is scored
+as it is.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold, check_cv
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from sparing._full_columns import column_use
+from sparing._full_predictor import (
+    FullPredictor,
+    Output,
+    StoredModel,
+    encode,
+    output_of,
+    raw_output,
+)
+from sparing._rows import take_rows
+from sparing.system import Stage, System
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class FullModel:
+    """f0 as the learners need it.
+
+    Attributes
+    ----------
+    stages : the stage(s) that answer with f0: one, or those of a routed classifier used as f0.
+    classes : class labels of f0, a superset of those in y.
+    proba : probabilities on the training rows that are not optimistic, one column per class.
+    estimator : the fitted model, None when only stored probabilities are known.
+    """
+
+    stages: tuple[Stage, ...]
+    classes: NDArray[Any]
+    proba: Floats
+    estimator: Any
+
+
+def default_full_model(random_state: int | None, n_jobs: int | None) -> RandomForestClassifier:
+    """The f0 of someone who brings none: a forest, because its out-of-bag rows make one fit enough."""
+    return RandomForestClassifier(100, oob_score=True, random_state=random_state, n_jobs=n_jobs)
+
+
+def fit_full_model(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    *,
+    cv: Any = 5,
+    sample_weight: Floats | None = None,
+    full_proba: Any = None,
+    random_state: int | None = None,
+    n_jobs: int | None = None,
+) -> FullModel:
+    """Fit f0, or take it as it is, and get honest probabilities on the rows of X.
+
+    Parameters
+    ----------
+    estimator : None (a forest), a classifier, or a legacy model: a ``FrozenEstimator``, a fitted classifier, or any
+        object with ``predict_proba``, ``decision_function`` or just ``predict`` and no ``fit``.
+    X, y : training rows and labels.
+    cv : folds of the out-of-fold probabilities; unused for legacy models and forests with ``oob_score=True``.
+    full_proba : honest probabilities of f0 on these rows, if already known: nothing is cross-fitted then, and with
+        ``estimator=None`` f0 is a system known only by its logs.
+    """
+    labels = np.unique(y)
+    if estimator is None and full_proba is not None:
+        stage = Stage(StoredModel(X.shape[1]), name="full")
+        return FullModel((stage,), labels, _checked_proba(full_proba, len(y), labels), None)
+    if estimator is None:
+        estimator = default_full_model(random_state, n_jobs)
+    if is_legacy(estimator):
+        model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+        check_is_fitted_if_possible(model)
+        classes = _legacy_classes(model, labels)
+    else:
+        model, classes = _fitted(estimator, X, y, sample_weight, random_state), labels
+    answers = FullPredictor(model, output_of(model), classes, column_use(model, X))
+
+    if full_proba is not None:
+        given = _checked_proba(full_proba, len(y), classes)
+        # The model must answer on the scale of the probabilities it is known by.
+        some = np.arange(len(y))[:: max(1, len(y) // 2000)]
+        if answers.output != "predict_proba":
+            answers = answers.adjusted(answers.raw(take_rows(X, some)), given[some], None)
+        return FullModel(_stages(answers), classes, given, model)
+
+    raw = answers.raw(X) if is_legacy(estimator) else _out_of_bag(model, y, labels)
+    if raw is None:
+        raw = _out_of_fold(
+            estimator, X, y, labels, answers.output, cv, sample_weight, random_state, n_jobs
+        )
+    answers = answers.adjusted(raw, np.eye(len(classes))[encode(y, classes)], sample_weight)
+    proba = answers.proba(raw)
+    if is_legacy(estimator):
+        _warn_if_in_sample(estimator, proba, y, classes)
+    return FullModel(_stages(answers), classes, proba, model)
+
+
+def _stages(answers: FullPredictor) -> tuple[Stage, ...]:
+    """One stage, or those of a routed classifier: a system inside a system is one longer system."""
+    system = getattr(answers.model, "system_", None)
+    if isinstance(system, System) and system.classes.tolist() == answers.classes.tolist():
+        return system.stages
+    return (Stage(answers, name="full"),)
+
+
+def _fitted(
+    estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None, random_state: int | None
+) -> Any:
+    model = _seeded(clone(estimator), random_state)
+    weighted = weight is not None and has_fit_parameter(model, "sample_weight")
+    with warnings.catch_warnings():
+        # Rows that were never out of bag get the class shares instead, in _out_of_bag.
+        warnings.filterwarnings("ignore", message="Some inputs do not have OOB scores")
+        return model.fit(X, y, **({"sample_weight": weight} if weighted else {}))
+
+
+# -- honest scores ----------------------------------------------------------------------------------
+
+
+def _out_of_bag(model: Any, y: NDArray[Any], classes: NDArray[Any]) -> Floats | None:
+    if not getattr(model, "oob_score", False):
+        return None
+    proba = getattr(model, "oob_decision_function_", None)
+    if proba is None or np.shape(proba) != (len(y), len(classes)):
+        return None
+    proba = np.array(proba, dtype=float)
+    never = ~(proba.sum(axis=1) > 0.5)
+    proba[never] = np.bincount(encode(y, classes), minlength=len(classes)) / len(y)
+    return proba
+
+
+def _out_of_fold(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    classes: NDArray[Any],
+    output: Output,
+    cv: Any,
+    weight: Floats | None,
+    random_state: int | None,
+    n_jobs: int | None,
+) -> Floats:
+    folds = list(folds_of(cv, y, random_state).split(np.zeros(len(y)), y))
+    covered = np.concatenate([test for _, test in folds])
+    if len(np.unique(covered)) != len(y):
+        raise ValueError(
+            "cv must put every row into a test fold once; use KFold or StratifiedKFold."
+        )
+
+    def fold(train: Codes, test: Codes) -> Floats:
+        part = None if weight is None else weight[train]
+        model = _fitted(estimator, take_rows(X, train), y[train], part, random_state)
+        return raw_output(model, output, take_rows(X, test), classes)
+
+    parts = Parallel(n_jobs=n_jobs)(delayed(fold)(train, test) for train, test in folds)
+    raw = np.empty((len(y), len(classes)))
+    for (_, test), values in zip(folds, parts, strict=True):
+        raw[test] = values
+    return raw
+
+
+def folds_of(cv: Any, y: NDArray[Any], random_state: int | None) -> BaseCrossValidator:
+    """A splitter; a number gives stratified, shuffled folds, as many as the rarest class allows."""
+    if not isinstance(cv, int | np.integer):
+        return check_cv(cv, y, classifier=True)
+    if cv < 2:
+        raise ValueError(f"cv is {cv}: out-of-fold probabilities need at least 2 folds.")
+    rarest = int(np.unique(y, return_counts=True)[1].min())
+    if rarest < 2:
+        return KFold(min(int(cv), len(y)), shuffle=True, random_state=random_state)
+    return StratifiedKFold(min(int(cv), rarest), shuffle=True, random_state=random_state)
+
+
+# -- what was passed --------------------------------------------------------------------------------
+
+
+def is_legacy(estimator: Any) -> bool:
+    """Whether a model is used as it is: frozen, without ``fit``, or already fitted."""
+    if isinstance(estimator, FrozenEstimator) or not hasattr(estimator, "fit"):
+        return True
+    try:
+        check_is_fitted(estimator)
+    except (NotFittedError, TypeError):
+        return False
+    return True
+
+
+def check_is_fitted_if_possible(model: Any) -> None:
+    """Raise for a frozen model that was never fitted; objects without ``fit`` are taken at their word."""
+    if hasattr(model, "fit"):
+        check_is_fitted(model)
+
+
+def _legacy_classes(model: Any, labels: NDArray[Any]) -> NDArray[Any]:
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return labels
+    unseen = [label for label in labels.tolist() if label not in set(np.asarray(classes).tolist())]
+    if unseen:
+        raise ValueError(
+            f"y has labels the full model does not know: {unseen}; it knows {np.asarray(classes).tolist()}. "
+            "Relabel y, or use a full model trained with these classes."
+        )
+    return np.asarray(classes)
+
+
+def _warn_if_in_sample(
+    estimator: Any, proba: Floats, y: NDArray[Any], classes: NDArray[Any]
+) -> None:
+    if isinstance(estimator, FrozenEstimator) or not hasattr(estimator, "fit") or len(y) < 50:
+        return
+    if np.mean(proba.argmax(axis=1) == encode(y, classes)) >= 0.999:
+        warnings.warn(
+            f"The fitted {type(estimator).__name__} makes no mistakes on the rows given to fit. If it was trained on "
+            "them, too few rows will be kept from it: pass it unfitted (sklearn.base.clone) to have it cross-fitted, "
+            "or in FrozenEstimator if its training rows were other ones.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _checked_proba(proba: Any, n: int, classes: NDArray[Any]) -> Floats:
+    proba = np.asarray(proba, dtype=float)
+    if proba.ndim == 1 and len(classes) == 2:
+        proba = np.column_stack([1.0 - proba, proba])
+    if proba.shape != (n, len(classes)):
+        raise ValueError(
+            f"full_proba has shape {proba.shape}; it needs one row per row of X and one column per class, "
+            f"({n}, {len(classes)}), in the order {classes.tolist()}."
+        )
+    bad = ~(np.isfinite(proba).all(axis=1) & (proba >= 0).all(axis=1))
+    bad |= np.abs(proba.sum(axis=1) - 1.0) > 1e-3
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"full_proba row {row} is {proba[row].tolist()}: probabilities are finite, 0 or more and sum to 1."
+        )
+    return proba
+
+
+def _seeded(model: Any, random_state: int | None) -> Any:
+    """Give a model that has no seed of its own ours, so that a fit can be repeated."""
+    if random_state is not None:
+        unset = [
+            name
+            for name, value in model.get_params(deep=True).items()
+            if (name == "random_state" or name.endswith("__random_state")) and value is None
+        ]
+        model.set_params(**dict.fromkeys(unset, random_state))
+    return model

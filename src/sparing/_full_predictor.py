@@ -1,0 +1,153 @@
+"""The full model as a stage's predictor: probabilities from whatever a model offers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from sparing._full_columns import ColumnUse
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Output = Literal["predict_proba", "decision_function", "predict"]
+
+
+@dataclass(frozen=True)
+class FullPredictor:
+    """A model as a stage's predictor: probabilities whatever it offers, and the columns it uses.
+
+    A ``decision_function`` d becomes softmax(d / T) with the temperature T fitted on honest scores, which keeps every
+    decision of the model as it is. A model of labels only gets ``accuracy`` on the label it says, the rest spread.
+    """
+
+    model: Any
+    output: Output
+    classes: NDArray[Any]
+    use: ColumnUse
+    temperature: float = 1.0
+    accuracy: float = 1.0
+
+    @property
+    def columns(self) -> NDArray[np.intp]:
+        """Columns the model uses on any row."""
+        return self.use.columns
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class probabilities."""
+        return self.proba(self.raw(X))
+
+    def columns_read(self, X: Any) -> NDArray[np.bool_]:
+        """Columns the model tests on each row."""
+        return self.use.read(X)
+
+    def raw(self, X: Any) -> Floats:
+        """Probabilities, decision values or one-hot labels, one column per class."""
+        return raw_output(self.model, self.output, self.use.inputs_of(X), self.classes)
+
+    def proba(self, raw: Floats) -> Floats:
+        """Probabilities from :meth:`raw`."""
+        if self.output == "decision_function":
+            return softmax(raw / self.temperature, axis=1)
+        if self.output == "predict":
+            rest = (1.0 - self.accuracy) / max(1, len(self.classes) - 1)
+            return np.where(raw > 0, self.accuracy, rest)
+        return raw
+
+    def adjusted(self, raw: Floats, target: Floats, weight: Floats | None) -> FullPredictor:
+        """The same with its temperature or accuracy measured.
+
+        Parameters
+        ----------
+        raw : outputs of :meth:`raw` that are not optimistic.
+        target : what they should have said: one-hot labels, or better probabilities of the same model.
+        weight : weights of the rows.
+        """
+        if self.output == "decision_function":
+            return replace(self, temperature=_temperature(raw, target, weight))
+        if self.output == "predict":
+            right = np.average((raw * target).sum(axis=1), weights=weight)
+            # One more right and one more wrong: a model that never erred here is not infallible. It
+            # must also stay above chance, or its label would not be the most probable one.
+            accuracy = (right * len(raw) + 1) / (len(raw) + 2)
+            return replace(self, accuracy=float(max(accuracy, 1 / len(self.classes) + 1e-3)))
+        return self
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A legacy system known only by its logs: it can be routed to and priced, not asked."""
+
+    n_columns: int
+    available = False
+
+    @property
+    def columns(self) -> NDArray[np.intp]:
+        """All columns: nothing is known about what it uses."""
+        return np.arange(self.n_columns)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Raise: the rows must be sent to the real system."""
+        raise RuntimeError(
+            f"{X.shape[0]} rows are routed to the full model, which is known here only by its stored probabilities "
+            "(full_proba). Use route(X) to see which rows, send those to the real system, or fit with estimator=... "
+        )
+
+
+def output_of(model: Any) -> Output:
+    """The richest output a model offers."""
+    names: tuple[Output, ...] = ("predict_proba", "decision_function", "predict")
+    for name in names:
+        if callable(getattr(model, name, None)):
+            return name
+    raise TypeError(
+        f"estimator {type(model).__name__} has none of predict_proba, decision_function and predict: "
+        "wrap it in an object that has one of them."
+    )
+
+
+def raw_output(model: Any, output: Output, X: Any, classes: NDArray[Any]) -> Floats:
+    values = np.asarray(getattr(model, output)(X))
+    if output == "predict":
+        return np.eye(len(classes))[encode(values, classes, "The full model answers")]
+    own = getattr(model, "classes_", classes)
+    if values.ndim == 1:  # a binary decision function: half the distance on either side
+        values = np.column_stack([-values / 2, values / 2])
+    if values.shape[1] != len(own):
+        raise ValueError(
+            f"The full model's {output} has {values.shape[1]} columns for {len(own)} classes."
+        )
+    if len(own) == len(classes) and np.array_equal(own, classes):
+        return values.astype(float)
+    # A fold may lack a class: impossible by probability, or just below the worst by decision value.
+    missing = 0.0 if output == "predict_proba" else values.min(axis=1, keepdims=True) - 1.0
+    out = np.empty((len(values), len(classes)))
+    out[:] = missing
+    out[:, encode(np.asarray(own), classes)] = values
+    return out
+
+
+def _temperature(raw: Floats, target: Floats, weight: Floats | None) -> float:
+    def loss(log_temperature: float) -> float:
+        logs = log_softmax(raw / np.exp(log_temperature), axis=1)
+        return float(-np.average((logs * target).sum(axis=1), weights=weight))
+
+    around = np.log(max(float(np.abs(raw).max()), 1e-12))
+    best = minimize_scalar(loss, bounds=(around - 12, around + 6), method="bounded")
+    return float(np.exp(best.x))
+
+
+def encode(y: NDArray[Any], classes: NDArray[Any], who: str = "y has") -> Codes:
+    """Positions of labels in ``classes``."""
+    found, inverse = np.unique(y, return_inverse=True)
+    place = {label: i for i, label in enumerate(classes.tolist())}
+    unknown = [label for label in found.tolist() if label not in place]
+    if unknown:
+        raise ValueError(
+            f"{who} labels that are not among the classes {classes.tolist()}: {unknown}."
+        )
+    return np.array([place[label] for label in found.tolist()], dtype=np.intp)[inverse.ravel()]
