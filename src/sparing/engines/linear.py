@@ -1,0 +1,630 @@
+"""The linear engine: f1 and g of Adapt-Lin together, given the allocation q. This is (OPT2).
+
+Minimises over W (a row per design column; f1's coefficients, then g's in the last column) and free intercepts
+
+    mean_i w_i [(1 − q_i) ℓ1(f1_i) + softplus(g_i) − q_i g_i] + ridge/2 ‖W‖² + Σ_items price × ‖rows that need the item‖
+
+by proximal Newton steps. The data are seen only through gradients and Hessians, all row-wise work is in BLAS; the inner
+problem (a quadratic plus the penalty) does not depend on the number of rows. Stops on the distance to the
+subdifferential. Adapt-Lstsq uses the same engine with a least-squares gate.
+
+Called by ``adapt``. Nothing here knows budgets, prices or the full model.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from sparing.engines.penalty import Booleans, Floats, GroupPenalty, Integers
+
+Codes = NDArray[np.intp]
+
+INTERCEPT_RIDGE = 1e-8
+"""Only there so that a gate for q ≡ 0, whose intercept would run off, has a minimiser."""
+
+_CHUNK_CELLS = 1 << 18
+"""Cells of the weighted design built at a time: about what fits in a core's cache."""
+
+_FULL_SOFTMAX = 1200
+"""Largest Hessian with cross terms between classes; beyond, one block per class."""
+
+_POLISH = 1500
+"""Largest linear system solved inside the inner problem."""
+
+_FRESH = 0.1
+"""A Hessian is kept for the next step while a step still divides the violation by ten."""
+
+
+# -- the three losses ------------------------------------------------------------------------------------------------
+# Scores are (outputs, rows). Loss and residual come from one exponential: the functions of ``_losses``, called one
+# after the other, take several times as long, and this is where a warm start spends its time. A test holds them equal.
+
+
+class _Logistic:
+    """Logistic loss with soft labels, one per output: f1 of two classes, and the gate."""
+
+    def __init__(self, target: Floats, weight: Floats) -> None:
+        self.target, self.weight = target, weight
+        self.width = len(target)
+
+    def evaluate(self, scores: Floats) -> tuple[float, Floats]:
+        small = np.exp(-np.abs(scores))
+        loss = np.maximum(scores, 0.0) + np.log1p(small) - self.target * scores
+        proba = np.where(scores >= 0, 1.0, small) / (1.0 + small)
+        return float(np.vdot(self.weight, loss)), self.weight * (proba - self.target)
+
+    def hessians(self, scores: Floats, design: _Rows) -> Iterator[tuple[int, Floats]]:
+        small = np.exp(-np.abs(scores))
+        for weight in self.weight * small / (1.0 + small) ** 2:
+            yield 1, design.gram(weight)
+
+
+class _Squares:
+    """Squared error, one output: the gate of Adapt-Lstsq."""
+
+    width = 1
+
+    def __init__(self, target: Floats, weight: Floats) -> None:
+        self.target, self.weight = target, weight
+
+    def evaluate(self, scores: Floats) -> tuple[float, Floats]:
+        error = scores - self.target
+        return float(self.weight @ (error[0] ** 2)), 2.0 * self.weight * error
+
+    def hessians(self, scores: Floats, design: _Rows) -> Iterator[tuple[int, Floats]]:  # noqa: ARG002
+        yield 1, design.gram(2.0 * self.weight)
+
+
+class _Softmax:
+    """Multinomial log-loss, one output per class: f1 of three classes or more."""
+
+    def __init__(self, y: Codes, n_classes: int, weight: Floats) -> None:
+        self.y, self.width, self.weight = y, n_classes, weight
+        self.row = np.arange(len(y))
+
+    def _proba(self, scores: Floats) -> tuple[Floats, Floats, Floats]:
+        shifted = scores - scores.max(axis=0)
+        proba = np.exp(shifted)
+        total = proba.sum(axis=0)
+        proba /= total
+        return proba, shifted, total
+
+    def evaluate(self, scores: Floats) -> tuple[float, Floats]:
+        proba, shifted, total = self._proba(scores)
+        loss = np.log(total) - shifted[self.y, self.row]
+        proba[self.y, self.row] -= 1.0
+        proba *= self.weight
+        return float(self.weight @ loss), proba
+
+    def hessians(self, scores: Floats, design: _Rows) -> Iterator[tuple[int, Floats]]:
+        proba = self._proba(scores)[0]
+        if self.width * design.width <= _FULL_SOFTMAX:
+            yield self.width, design.softmax_gram(proba, self.weight)
+        else:
+            for p in proba:
+                yield 1, design.gram(self.weight * p * (1.0 - p))
+
+
+class _Rows:
+    """Weighted Gram matrices of some columns of the design and the intercept, a block of rows at a time."""
+
+    def __init__(self, Z: Floats, columns: Integers) -> None:
+        self.Z, self.columns = Z, columns
+        self.width = len(columns) + 1
+        self.all = len(columns) == Z.shape[1]
+
+    def _weighted(self, root: Floats, cells: int) -> Iterator[tuple[slice, Floats]]:
+        step = max(_CHUNK_CELLS // cells, 64)
+        buffer = np.empty((min(step, len(root)), self.width))
+        for first in range(0, len(root), step):
+            rows = slice(first, min(first + step, len(root)))
+            part = buffer[: rows.stop - first]
+            Z = self.Z[rows] if self.all else self.Z[rows, self.columns]
+            np.multiply(Z, root[rows, None], out=part[:, :-1])
+            part[:, -1] = root[rows]
+            yield rows, part
+
+    def gram(self, weight: Floats) -> Floats:
+        """[Z 1]ᵀ diag(weight) [Z 1]."""
+        total = np.zeros((self.width, self.width))
+        for _, part in self._weighted(np.sqrt(weight), self.width):
+            total += part.T @ part
+        return total
+
+    def softmax_gram(self, proba: Floats, weight: Floats) -> Floats:
+        """Hessian of the multinomial loss, classes stacked: (diag(p) − ppᵀ) between them."""
+        n_classes = len(proba)
+        total = np.zeros((n_classes, self.width, n_classes, self.width))
+        flat = total.reshape(n_classes * self.width, -1)
+        for rows, part in self._weighted(np.sqrt(weight), n_classes * self.width):
+            p = proba[:, rows].T
+            outer = (p[:, :, None] * part[:, None, :]).reshape(len(part), -1)
+            flat -= outer.T @ outer
+            for k, root in enumerate(np.sqrt(p.T)):
+                scaled = part * root[:, None]
+                total[k, :, k, :] += scaled.T @ scaled
+        return flat
+
+
+# -- the inner problem: a quadratic plus the penalty, free of the number of rows ---------------------------------------
+
+
+class _Model:
+    """Quadratic model of the smooth part on some rows of W (the intercepts are the last)."""
+
+    def __init__(self, rows: Integers, blocks: list[tuple[slice, Floats]]) -> None:
+        self.rows, self.blocks = rows, blocks
+        self.curvature = max(_largest_eigenvalue(block) for _, block in blocks)
+
+    def times(self, V: Floats) -> Floats:
+        out = np.empty_like(V)
+        for outputs, block in self.blocks:
+            out[:, outputs] = (block @ V[:, outputs].T.ravel()).reshape(-1, len(V)).T
+        return out
+
+    def minimise(
+        self, W: Floats, G: Floats, penalty: GroupPenalty, goal: float, max_iter: int
+    ) -> Floats:
+        """Minimiser of ⟨G, V − W⟩ + ½⟨V − W, H(V − W)⟩ + penalty(V), to a violation of ``goal``.
+
+        Accelerated proximal gradient with restart finds the support, Newton steps on it finish.
+        """
+        step = 1.0 / self.curvature
+        X = ahead = W
+        slope = slope_ahead = G
+        momentum, dual, support, wait = 1.0, list[Floats](), None, 4
+        for n in range(1, max_iter + 1):
+            V = penalty.prox(ahead - step * slope_ahead, step, dual=dual, tol=1e-9)
+            if np.vdot(ahead - V, V - X) > 0:
+                momentum = 1.0
+            grown = 0.5 + np.sqrt(0.25 + momentum**2)
+            slope_V = G + self.times(V - W)
+            push = (momentum - 1.0) / grown
+            ahead, slope_ahead = V + push * (V - X), slope_V + push * (slope_V - slope)
+            X, slope, momentum = V, slope_V, grown
+            if n % wait and n > 1:
+                continue
+            now = penalty.violation(X, slope)
+            if now <= goal:
+                break
+            previous, support = support, penalty.support(X)
+            if previous is not None and np.array_equal(previous, support):
+                better, now_better = self._polish(X, W, G, penalty, now, goal)
+                if now_better <= goal:
+                    return better
+                if now_better < now:
+                    X = ahead = better
+                    slope = slope_ahead = G + self.times(X - W)
+                    momentum = 1.0
+                else:
+                    wait = min(2 * wait, 64)
+        return X
+
+    def _polish(
+        self, X: Floats, W: Floats, G: Floats, penalty: GroupPenalty, now: float, goal: float
+    ) -> tuple[Floats, float]:
+        """Newton steps among the rows that are not zero, where everything is smooth."""
+        kept = penalty.support(X)
+        kept[-1] = True
+        rows = np.flatnonzero(kept)
+        if len(rows) * X.shape[1] > _POLISH:
+            return X, now
+        inside = penalty.restricted(rows)
+        for _ in range(10):
+            slope = (G + self.times(X - W) + penalty.gradient(X))[rows]
+            system = inside.hessian(X[rows])
+            view = system.reshape(X.shape[1], len(rows), X.shape[1], len(rows))
+            for outputs, block in self.blocks:
+                full = block.reshape((outputs.stop - outputs.start, len(X)) * 2)
+                view[outputs, :, outputs, :] += full[:, rows][..., rows]
+            try:
+                move = np.linalg.solve(system, slope.T.ravel())
+            except np.linalg.LinAlgError:
+                break
+            trial = X.copy()
+            trial[rows] -= move.reshape(X.shape[1], -1).T
+            then = penalty.violation(trial, G + self.times(trial - W))
+            if not then < 0.5 * now:
+                break
+            X, now = trial, then
+            if now <= goal:
+                break
+        return X, now
+
+
+def _largest_eigenvalue(H: Floats) -> float:
+    """Upper bound on the largest eigenvalue, a few per cent above it."""
+    if len(H) <= 64:
+        return float(np.linalg.eigvalsh(H)[-1])
+    # trace(H^8)^(1/8) is at most n^(1/8) too large; the row-sum norm is a bound too.
+    scale = float(np.abs(H).sum(axis=1).max())
+    power = H / scale
+    for _ in range(3):
+        power = power @ power
+    return min(scale, scale * float(np.trace(power)) ** 0.125)
+
+
+# -- the solver --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFit:
+    """Solution of (OPT2).
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_design_columns, n_outputs + 1)
+        f1's coefficients, then g's; without the last column when there is no gate.
+    intercept : ndarray of shape (n_outputs + 1,)
+    violation : float
+        Distance from 0 to the subdifferential of the objective, Frobenius norm over all coefficients and intercepts.
+    objective : float
+    n_iter : int
+    converged : bool
+    gate : bool
+        Whether the last column is a gate.
+    """
+
+    coef: Floats
+    intercept: Floats
+    violation: float
+    objective: float
+    n_iter: int
+    converged: bool
+    gate: bool = True
+
+    def scores(self, Z: Floats) -> tuple[Floats, Floats]:
+        """Scores of f1, (n,) for two classes and (n, M) for more, and of the gate (zeros without one)."""
+        scores = Z @ self.coef + self.intercept
+        gate = scores[:, -1] if self.gate else np.zeros(len(scores))
+        cheap = scores[:, :-1] if self.gate else scores
+        return (cheap[:, 0] if cheap.shape[1] == 1 else cheap), gate
+
+
+@dataclass(eq=False)
+class _Point:
+    """Where the solver is: coefficients with the intercepts as last row, and all that is known there."""
+
+    W: Floats
+    scores: Floats
+    smooth: float
+    gradient: Floats
+
+
+class LinearProblem:
+    """Data of (OPT2), prepared once and solved for many allocations and penalties.
+
+    Parameters
+    ----------
+    Z : array of shape (n, n_design_columns)
+        Standardised design, as made by ``Design``.
+    y : int array of shape (n,)
+        Class codes 0..n_classes-1.
+    n_classes : int
+        Two classes: f1 is one logit. More: one logit per class.
+    sample_weight : array of shape (n,), optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.standard_normal((400, 5))
+    >>> y = (Z[:, 0] + Z[:, 1] + rng.logistic(size=400) > 0).astype(int)
+    >>> problem = LinearProblem(Z, y, n_classes=2)
+    >>> prices = GroupPenalty([[j] for j in range(5)], np.ones(5), n_rows=5)
+    >>> q = np.full(400, 0.3)
+    >>> largest = problem.max_penalty(q, prices)
+    >>> fit = problem.solve(q, prices.scaled(0.5 * largest))
+    >>> np.flatnonzero(prices.support(fit.coef))
+    array([0, 1])
+    >>> fit.violation < 1e-6
+    True
+    """
+
+    def __init__(
+        self, Z: ArrayLike, y: ArrayLike, n_classes: int, sample_weight: ArrayLike | None = None
+    ) -> None:
+        self._Z = np.ascontiguousarray(Z, dtype=float)
+        self._y = np.asarray(y, dtype=np.intp)
+        n = len(self._Z)
+        if n_classes < 2:
+            raise ValueError(f"n_classes is {n_classes}: f1 needs at least two classes.")
+        if self._y.shape != (n,) or n == 0 or self._y.min() < 0 or self._y.max() >= n_classes:
+            raise ValueError(f"y must hold one code 0..{n_classes - 1} for each of the {n} rows.")
+        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        if weight.shape != (n,) or not (weight >= 0).all() or not 0 < weight.sum() < np.inf:
+            raise ValueError("sample_weight must be one finite non-negative number per row.")
+        self._weight = weight / weight.sum()
+        self.n_classes = n_classes
+        self.n_outputs = 1 if n_classes == 2 else n_classes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the design."""
+        return self._Z.shape[0], self._Z.shape[1]
+
+    def solve(
+        self,
+        q: ArrayLike | None,
+        penalty: GroupPenalty | None,
+        *,
+        ridge: float = 1e-4,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        start: LinearFit | None = None,
+        gate: bool = True,
+        gate_loss: Literal["kl", "lstsq"] = "kl",
+        gate_target: ArrayLike | None = None,
+        support: ArrayLike | None = None,
+    ) -> LinearFit:
+        """Solve (OPT2) for one allocation and one penalty.
+
+        Parameters
+        ----------
+        q : array of shape (n,) or None
+            Probability of going to the full model; None is 0 everywhere.
+        penalty : GroupPenalty or None
+            Already times γ (``GroupPenalty.scaled``); None is no penalty.
+        ridge : float
+            Weight of ½‖W‖². Without it separable data have no minimiser.
+        tol : float
+            Largest distance to the subdifferential at which to stop.
+        max_iter : int
+            Newton steps, at most.
+        start : LinearFit, optional
+            Where to start: a solution for another penalty or allocation.
+        gate : bool
+            False solves for f1 alone, with weights 1 − q.
+        gate_loss : {"kl", "lstsq"}
+            Loss of the gate: soft-label logistic, or (gate_target − g)².
+        gate_target : array of shape (n,), optional
+            What g is fitted to: probabilities for "kl" (q by default), logits for "lstsq" (required).
+        support : bool array of shape (n_design_columns,), optional
+            Rows of W that may be different from zero, for a refit on a support.
+
+        Returns
+        -------
+        LinearFit
+        """
+        losses = self._losses(q, gate, gate_loss, gate_target)
+        solver = self._solver(losses, penalty, ridge, support)
+        point = solver.at(self._start(start, gate))
+        fit, _, _ = solver.run(point, None, tol, max_iter, gate)
+        return fit
+
+    def path(
+        self,
+        q: ArrayLike | None,
+        penalty: GroupPenalty,
+        gammas: ArrayLike,
+        *,
+        ridge: float = 1e-4,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        start: LinearFit | None = None,
+        gate: bool = True,
+        gate_loss: Literal["kl", "lstsq"] = "kl",
+        gate_target: ArrayLike | None = None,
+    ) -> list[LinearFit]:
+        """Solve for several multiples of a penalty, the largest first, each from the last one's solution.
+
+        Returns
+        -------
+        list of LinearFit, in the order of ``gammas``
+        """
+        values = np.asarray(gammas, dtype=float)
+        losses = self._losses(q, gate, gate_loss, gate_target)
+        fits: dict[int, LinearFit] = {}
+        model: _Model | None = None
+        point: _Point | None = None
+        for i in np.argsort(-values, kind="stable"):
+            solver = self._solver(losses, penalty.scaled(float(values[i])), ridge, None)
+            point = point or solver.at(self._start(start, gate))
+            fits[int(i)], point, model = solver.run(point, model, tol, max_iter, gate)
+        return [fits[i] for i in range(len(values))]
+
+    def max_penalty(
+        self,
+        q: ArrayLike | None,
+        penalty: GroupPenalty,
+        *,
+        ridge: float = 1e-4,
+        gate: bool = True,
+        gate_loss: Literal["kl", "lstsq"] = "kl",
+        gate_target: ArrayLike | None = None,
+    ) -> float:
+        """Smallest γ at which the solution buys nothing: every row of W that costs something is zero."""
+        losses = self._losses(q, gate, gate_loss, gate_target)
+        solver = self._solver(losses, None, ridge, ~penalty.covered)
+        _, point, _ = solver.run(solver.at(self._start(None, gate)), None, 1e-8, 200, gate)
+        everywhere = self._solver(losses, None, ridge, None).at(point.W)
+        return penalty.dual_norm(everywhere.gradient[:-1])
+
+    def scores(self, fit: LinearFit) -> tuple[Floats, Floats]:
+        """Scores of f1 and g on the rows of the problem, see ``LinearFit.scores``."""
+        return fit.scores(self._Z)
+
+    def _losses(
+        self, q: ArrayLike | None, gate: bool, gate_loss: str, gate_target: ArrayLike | None
+    ) -> list[Any]:
+        n = len(self._Z)
+        allocation = np.zeros(n) if q is None else np.asarray(q, dtype=float)
+        if allocation.shape != (n,) or not ((allocation >= 0) & (allocation <= 1)).all():
+            raise ValueError(f"q must be a probability for each of the {n} rows.")
+        if gate_loss not in ("kl", "lstsq"):
+            raise ValueError(f'gate_loss must be "kl" or "lstsq", got {gate_loss!r}.')
+        if gate_target is None and gate_loss == "lstsq" and gate:
+            raise ValueError('gate_loss="lstsq" needs gate_target, the logits of q.')
+        target = allocation if gate_target is None else np.asarray(gate_target, dtype=float)
+        if target.shape != (n,) or not np.isfinite(target).all():
+            raise ValueError(f"gate_target must be one finite number for each of the {n} rows.")
+        w, cheap = self._weight, self._weight * (1.0 - allocation)
+        if self.n_outputs > 1:
+            first: list[Any] = [_Softmax(self._y, self.n_classes, cheap)]
+        elif gate and gate_loss == "kl":
+            # Two logistic losses side by side: one pass over both.
+            return [_Logistic(np.stack([self._y == 1, target]), np.stack([cheap, w]))]
+        else:
+            first = [_Logistic((self._y == 1)[None].astype(float), cheap[None])]
+        if not gate:
+            return first
+        last = _Logistic(target[None], w[None]) if gate_loss == "kl" else _Squares(target, w)
+        return [*first, last]
+
+    def _start(self, start: LinearFit | None, gate: bool) -> Floats:
+        shape = (self._Z.shape[1] + 1, self.n_outputs + gate)
+        if start is None:
+            return np.zeros(shape)
+        W = np.vstack([start.coef, start.intercept])
+        if W.shape != shape:
+            raise ValueError(
+                f"start has coefficients of shape {start.coef.shape}, this problem needs {(shape[0] - 1, shape[1])}."
+            )
+        return W
+
+    def _solver(
+        self,
+        losses: list[Any],
+        penalty: GroupPenalty | None,
+        ridge: float,
+        support: ArrayLike | None,
+    ) -> _Solver:
+        n_rows = self._Z.shape[1]
+        penalty = penalty or GroupPenalty([], [], n_rows)
+        if penalty.n_rows != n_rows:
+            raise ValueError(
+                f"The penalty is for {penalty.n_rows} rows, the design has {n_rows} columns."
+            )
+        allowed = (
+            np.ones(n_rows, dtype=bool) if support is None else np.asarray(support, dtype=bool)
+        )
+        return _Solver(self._Z, losses, penalty.with_free_rows(1), ridge, np.append(allowed, True))
+
+
+class _Solver:
+    """Proximal Newton for one allocation and one penalty."""
+
+    def __init__(
+        self,
+        Z: Floats,
+        losses: list[Any],
+        penalty: GroupPenalty,
+        ridge: float,
+        allowed: Booleans,
+    ) -> None:
+        self.Z, self.losses, self.penalty, self.allowed = Z, losses, penalty, allowed
+        self.ridge = np.append(np.full(Z.shape[1], ridge), INTERCEPT_RIDGE)[:, None]
+
+    def at(self, W: Floats) -> _Point:
+        W = np.where(self.allowed[:, None], W, 0.0)
+        return self._with_gradient(W, self._scores(W))
+
+    def _scores(self, W: Floats) -> Floats:
+        return np.ascontiguousarray((self.Z @ W[:-1]).T) + W[-1][:, None]
+
+    def _losses_at(self, scores: Floats) -> tuple[float, Floats]:
+        value, first = 0.0, 0
+        residual = np.empty_like(scores)
+        for loss in self.losses:
+            part = slice(first, first + loss.width)
+            loss_value, residual[part] = loss.evaluate(scores[part])
+            value, first = value + loss_value, part.stop
+        return value, residual
+
+    def _with_gradient(self, W: Floats, scores: Floats) -> _Point:
+        value, residual = self._losses_at(scores)
+        return self._point(W, scores, value, residual)
+
+    def _point(self, W: Floats, scores: Floats, value: float, residual: Floats) -> _Point:
+        gradient = np.empty_like(W)
+        gradient[:-1] = (residual @ self.Z).T
+        gradient[-1] = residual.sum(axis=1)
+        gradient += self.ridge * W
+        # Rows that may not move have nothing to violate.
+        gradient[~self.allowed] = 0.0
+        return _Point(W, scores, value + self._ridge_value(W), gradient)
+
+    def _ridge_value(self, W: Floats) -> float:
+        return 0.5 * float(np.sum(self.ridge * W**2))
+
+    def _model(self, point: _Point) -> _Model:
+        columns = np.flatnonzero(self.allowed[:-1])
+        rows = np.append(columns, len(self.ridge) - 1)
+        design = _Rows(self.Z, columns)
+        blocks, first = [], 0
+        for loss in self.losses:
+            scores = point.scores[first : first + loss.width]
+            for width, block in loss.hessians(scores, design):
+                block[np.diag_indices_from(block)] += np.tile(self.ridge[rows, 0], width)
+                blocks.append((slice(first, first + width), block))
+                first += width
+        return _Model(rows, blocks)
+
+    def run(
+        self, point: _Point, model: _Model | None, tol: float, max_iter: int, gate: bool
+    ) -> tuple[LinearFit, _Point, _Model | None]:
+        """Newton steps until the violation is at most ``tol``."""
+        violation = self.penalty.violation(point.W, point.gradient)
+        n_iter = 0
+        while violation > tol and n_iter < max_iter:
+            n_iter += 1
+            stale = model is not None
+            model = model or self._model(point)
+            following = self._step(point, model, max(0.1 * violation, 0.3 * tol))
+            if following is None:
+                if not stale:
+                    break  # the step is below rounding: nothing more to gain
+                model = None
+                continue
+            point, full_step = following
+            before, violation = violation, self.penalty.violation(point.W, point.gradient)
+            if not full_step or violation > _FRESH * before:
+                model = None
+        converged = violation <= tol
+        if not converged:
+            warnings.warn(
+                f"The linear engine stopped after {n_iter} steps at a violation of {violation:.1e}, above "
+                f"tol={tol:.0e}: increase max_iter, ridge or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        objective = point.smooth + self.penalty.value(point.W)
+        fit = LinearFit(
+            point.W[:-1].copy(), point.W[-1].copy(), violation, objective, n_iter, converged, gate
+        )
+        return fit, point, model
+
+    def _step(self, point: _Point, model: _Model, goal: float) -> tuple[_Point, bool] | None:
+        """One proximal Newton step with an Armijo line search on the objective; None if none decreases it."""
+        penalty = self.penalty.restricted(model.rows)
+        V = point.W.copy()
+        V[model.rows] = model.minimise(
+            point.W[model.rows], point.gradient[model.rows], penalty, goal, 2000
+        )
+        price, price_V = self.penalty.value(point.W), self.penalty.value(V)
+        move = V - point.W
+        promised = float(np.vdot(point.gradient, move)) + price_V - price
+        current = point.smooth + price
+        scores_V = self._scores(V)
+        # Decreases below the rounding of the objective cannot be seen: do not ask for them.
+        noise = 4 * np.finfo(float).eps * abs(current)
+        size = 1.0
+        for _ in range(25):
+            if size == 1.0:
+                W, scores = V, scores_V
+            else:
+                W = point.W + size * move
+                scores = point.scores + size * (scores_V - point.scores)
+            value, residual = self._losses_at(scores)
+            total = value + self._ridge_value(W) + self.penalty.value(W)
+            if total <= current + 1e-4 * size * promised + noise:
+                return self._point(W, scores, value, residual), size == 1.0
+            size *= 0.5
+        return None
