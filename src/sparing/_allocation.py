@@ -69,7 +69,7 @@ def allocate(
     >>> round(bound.beta, 3), round(float(bound.q.mean()), 12)
     (2.766, 0.25)
     """
-    log_odds = cheap_loss - full_loss
+    log_odds = np.subtract(cheap_loss, full_loss, dtype=np.float64)
     log_odds += gate
     if full_rate <= 0.0:
         return Allocation(np.zeros_like(log_odds), float("inf"), 0)

@@ -77,7 +77,9 @@ def gate_divergence(q: Floats, gate: Floats) -> Floats:
     >>> gate_divergence(np.array([0.5, 1.0]), np.array([0.0, 0.0])).round(4)
     array([0.    , 0.6931])
     """
-    return xlogy(q, q) + xlogy(1.0 - q, 1.0 - q) + softplus(gate) - q * gate
+    # The cross-entropy as a sum of positive terms: softplus(g) − q·g would cancel for large g.
+    p = 1.0 - q
+    return xlogy(q, q) + xlogy(p, p) + q * softplus(-gate) + p * softplus(gate)
 
 
 def objective(

@@ -14,8 +14,14 @@ from sklearn.utils import _safe_indexing
 class ScoredRows:
     """Rows whose scores are remembered, so that many systems with parts in common are evaluated once.
 
-    Pass it wherever a :class:`~sparing.system.System` takes X. The last few results are kept; systems that share a part
-    should therefore be evaluated one after the other.
+    Pass it wherever a :class:`~sparing.system.System` takes X. Every part is then asked for all rows, once. The results
+    used last are kept: systems that share a part should be evaluated one after the other.
+
+    Parameters
+    ----------
+    X : array or frame
+    size : int, default=32
+        Results kept. Those of one system should fit, up to five per stage, or they are computed again and again.
 
     Examples
     --------
@@ -25,17 +31,18 @@ class ScoredRows:
     3
     """
 
-    def __init__(self, X: Any, size: int = 12) -> None:
+    def __init__(self, X: Any, size: int = 32) -> None:
         self.X = X
         self._size = size
-        self._kept: OrderedDict[tuple[str, int], tuple[object, Any]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Any, ...], tuple[object, Any]] = OrderedDict()
 
     def remember(self, what: str, part: object, compute: Callable[[], Any]) -> Any:
-        """Result of ``compute``, computed the first time only."""
-        key = (what, id(part))
+        """Result of ``compute``, computed the first time only; ``part`` may be several parts in a tuple."""
+        parts = part if isinstance(part, tuple) else (part,)
+        key = (what, *map(id, parts))
         if key not in self._kept:
-            # Holding on to the part keeps its id from being used again by another object.
-            self._kept[key] = (part, compute())
+            # Holding on to the parts keeps their ids from being used again by other objects.
+            self._kept[key] = (parts, compute())
             if len(self._kept) > self._size:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
@@ -48,8 +55,11 @@ def n_rows(X: Any) -> int:
 
 
 def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
-    """Rows of an array or frame; X itself when they are all of them."""
-    return X if len(rows) == X.shape[0] else _safe_indexing(X, rows, axis=0)
+    """Rows of an array or frame; X itself, uncopied, when they are all of them in their order."""
+    n = X.shape[0]
+    if len(rows) == n and np.array_equal(rows, np.arange(n)):
+        return X
+    return _safe_indexing(X, rows, axis=0)
 
 
 def row_chunks(n: int, size: int) -> Iterator[NDArray[np.intp]]:

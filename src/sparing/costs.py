@@ -7,7 +7,6 @@ share a blood draw, columns derived from others, and items a row already owns.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -15,16 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparing._price_list import (
-    check_derived,
-    check_names,
-    checked_call_price,
-    inputs_first,
-    private_prices,
-    shared_entry,
-    short,
-    unknown_names,
-)
+from sparing import _price_list as price_list
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -38,7 +28,7 @@ class FeatureCosts:
 
     Parameters
     ----------
-    prices : array of shape (n_columns,) or mapping of column to price
+    prices : array of shape (n_columns,), mapping of column to price, or pandas Series
         Private price of each column: what it costs on top of any shared item.
     shared : mapping of item to (price, columns), optional
         Items that several columns need and that are paid once: a blood draw, a bureau pull, one attribute behind forty
@@ -77,7 +67,7 @@ class FeatureCosts:
       TSH         20.68  + blood draw
       TT4         12.41  + blood draw
       T4U         9.31   + blood draw
-      FTI         derived from TT4, T4U
+      FTI         -      derived from TT4, T4U
       blood draw  2.1    shared
     """
 
@@ -95,32 +85,17 @@ class FeatureCosts:
         derived: Mapping[Any, Sequence[Any]] | None = None,
         call_price: float | Sequence[float] = 0.0,
     ) -> None:
-        private = private_prices(prices)
-        shared = dict(shared or {})
-        computed = {column: tuple(inputs) for column, inputs in (derived or {}).items()}
-        by_position = not isinstance(prices, Mapping)
-        if not by_position:
-            private |= {column: 0.0 for column in computed if column not in private}
-        self.columns = tuple(private)
-        self._private = private
-        self._shared = {
-            name: shared_entry(name, entry, self.columns) for name, entry in shared.items()
-        }
-        self._derived = computed
-        self.call_price = checked_call_price(call_price)
-        check_derived(computed, self.columns)
-        clash = [name for name in self._shared if name in private]
-        if clash:
-            raise ValueError(
-                f"Shared item {clash[0]!r} has the name of a column: give it another name."
-            )
+        self._private = price_list.private_prices(prices, derived)
+        self._shared = price_list.shared_items(shared, self._private)
+        self._derived = price_list.derived_columns(derived, self._private)
+        self.call_price = price_list.checked_call_price(call_price)
+        self.columns = tuple(self._private)
 
-        covered = set(computed).union(*(members for _, members in self._shared.values()))
-        own = [c for c, price in private.items() if price > 0 or c not in covered]
-        self.items = (*own, *self._shared)
-        self.item_prices = np.array(
-            [private[c] for c in own] + [price for price, _ in self._shared.values()], dtype=float
-        )
+        covered = set(self._derived).union(*(members for _, members in self._shared.values()))
+        own = {c: price for c, price in self._private.items() if price > 0 or c not in covered}
+        prices_of = own | {name: price for name, (price, _) in self._shared.items()}
+        self.items = tuple(prices_of)
+        self.item_prices = np.array(list(prices_of.values()))
         self.needs = self._needs()
         for array in (self.item_prices, self.needs):
             array.flags.writeable = False
@@ -131,7 +106,7 @@ class FeatureCosts:
         for j, item in enumerate(self.items):
             members = self._shared[item][1] if item in self._shared else (item,)
             needs[[row[c] for c in members], j] = True
-        for column in inputs_first(self._derived):
+        for column in price_list.inputs_first(self._derived):
             inputs = [row[c] for c in self._derived[column]]
             needs[row[column]] |= needs[inputs].any(axis=0)
         return needs
@@ -149,14 +124,15 @@ class FeatureCosts:
 
         Returns
         -------
-        float, or float ndarray of shape (n_rows,)
+        float, or float ndarray of shape (n_rows,) when ``mask`` or ``owned`` has rows
         """
         mask = self.mask(mask)
         if owned is not None:
             owned = self._owned(owned, len(mask) if mask.ndim == 2 else None)
         if mask.ndim == 1:
-            bought = self.needs[mask].any(axis=0)
-            return float(self.item_prices @ (bought if owned is None else bought & ~owned))
+            bought = self.items_of(mask)
+            cost = (bought if owned is None else bought & ~owned) @ self.item_prices
+            return cost if cost.ndim else float(cost)
         total = np.empty(len(mask))
         for rows in _chunks(len(mask), len(self.columns) + len(self.items)):
             bought = self._items(mask[rows])
@@ -235,20 +211,12 @@ class FeatureCosts:
         """Boolean mask of a set of columns given by name, or a mask or matrix of masks, checked."""
         if isinstance(columns, str):
             raise TypeError(f"Give a list of columns: [{columns!r}].")
-        array = columns if isinstance(columns, np.ndarray) else None
-        if array is None:
-            columns = list(columns)
-            if not columns or all(isinstance(c, bool | np.bool_) for c in columns):
-                array = np.array(columns, dtype=bool)
-                array = array if columns else np.zeros(len(self.columns), dtype=bool)
-            elif all(isinstance(c, Hashable) for c in columns):
-                unknown = [c for c in columns if c not in self._private]
-                if unknown:
-                    raise ValueError(unknown_names("Column", unknown, self.columns))
-                chosen = set(columns)
-                return np.array([c in chosen for c in self.columns], dtype=bool)
-            else:
-                array = np.asarray(columns)
+        columns = columns if hasattr(columns, "__array__") else list(columns)
+        if isinstance(columns, list) and all(map(_is_name, columns)):
+            return self._mask_of_names(columns)
+        array = np.asarray(columns)
+        if array.ndim == 1 and array.dtype.kind in "OUT":  # an array or index of names
+            return self._mask_of_names(array.tolist())
         if array.dtype != bool:
             raise TypeError(f"A mask of columns is boolean, this one has dtype {array.dtype}.")
         if array.ndim not in (1, 2) or array.shape[-1] != len(self.columns):
@@ -256,6 +224,13 @@ class FeatureCosts:
                 f"A mask has one entry per column, {len(self.columns)} here; this one has shape {array.shape}."
             )
         return array
+
+    def _mask_of_names(self, names: list[Any]) -> Booleans:
+        unknown = [c for c in names if c not in self._private]
+        if unknown:
+            raise ValueError(price_list.unknown_names("Column", unknown, self.columns))
+        chosen = set(names)
+        return np.array([c in chosen for c in self.columns])
 
     def _owned(self, owned: ArrayLike, n_rows: int | None) -> Booleans:
         array = np.asarray(owned)
@@ -266,7 +241,7 @@ class FeatureCosts:
             rows = "n_rows" if n_rows is None else n_rows
             raise ValueError(
                 f"owned has shape ({rows}, {len(self.items)}), one column per item in the order of `items` "
-                f"({short(self.items)}); this one has shape {array.shape}."
+                f"({price_list.short(self.items)}); this one has shape {array.shape}."
             )
         return array
 
@@ -281,32 +256,29 @@ class FeatureCosts:
             Names of the table's columns; a number for a table without names, whose columns are then taken in the order
             in which they stand here.
         """
-        if isinstance(columns, int):
-            if columns != len(self.columns):
-                raise ValueError(
-                    f"feature_costs prices {len(self.columns)} columns, X has {columns}: give one price per column."
-                )
-            return self
-        if tuple(columns) == self.columns:
-            return self
-        if self._positional and len(columns) == len(self.columns):
-            names = dict(zip(self.columns, columns, strict=True))
-            return FeatureCosts(
-                {names[c]: p for c, p in self._private.items()},
-                shared={k: (p, [names[c] for c in m]) for k, (p, m) in self._shared.items()},
-                derived={names[c]: [names[i] for i in m] for c, m in self._derived.items()},
-                call_price=self.call_price,
+        n_columns = columns if isinstance(columns, int) else len(columns)
+        if (isinstance(columns, int) or self._positional) and n_columns != len(self.columns):
+            raise ValueError(
+                f"feature_costs prices {len(self.columns)} columns, X has {n_columns}: give one price per column."
             )
-        check_names(columns, self.columns)
+        if isinstance(columns, int) or tuple(columns) == self.columns:
+            return self
+        if self._positional:
+            names = dict(zip(self.columns, columns, strict=True))
+        else:
+            names = {c: c for c in self.columns}
+        price_list.check_names(columns, names.values())
+        private = {names[c]: price for c, price in self._private.items()}
         return FeatureCosts(
-            {c: self._private[c] for c in columns},
-            shared=self._shared,
-            derived=self._derived,
+            {c: private[c] for c in columns},
+            shared={i: (p, [names[c] for c in m]) for i, (p, m) in self._shared.items()},
+            derived={names[c]: [names[i] for i in m] for c, m in self._derived.items()},
             call_price=self.call_price,
         )
 
     @property
     def _positional(self) -> bool:
+        """The columns are numbered, not named."""
         return self.columns == tuple(range(len(self.columns)))
 
     @classmethod
@@ -331,11 +303,7 @@ class FeatureCosts:
         ...     round(FeatureCosts.from_toml(file).total, 2)
         32.09
         """
-        with open(path, "rb") as file:
-            try:
-                content = tomllib.load(file)
-            except tomllib.TOMLDecodeError as error:
-                raise ValueError(f"{path} is not valid TOML: {error}") from error
+        content = price_list.read_toml(path)
         try:
             return cls.from_dict(content)
         except (ValueError, TypeError) as error:
@@ -344,26 +312,7 @@ class FeatureCosts:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> FeatureCosts:
         """Inverse of :meth:`to_dict`."""
-        unknown = [k for k in content if k not in ("prices", "shared", "derived", "call_price")]
-        if unknown:
-            raise ValueError(
-                unknown_names("Entry", unknown, ("prices", "shared", "derived", "call_price"))
-            )
-        if "prices" not in content:
-            raise ValueError("A price list needs the table [prices]: one price per column.")
-        shared = {}
-        for name, entry in dict(content.get("shared", {})).items():
-            if not isinstance(entry, Mapping) or set(entry) != {"price", "columns"}:
-                raise ValueError(
-                    f"Shared item {name!r} needs exactly `price` and `columns`, it has {entry!r}."
-                )
-            shared[name] = (entry["price"], entry["columns"])
-        return cls(
-            content["prices"],
-            shared=shared,
-            derived=content.get("derived", {}),
-            call_price=content.get("call_price", 0.0),
-        )
+        return cls(**price_list.read_entries(content))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as written in a ``costs.toml``; :meth:`from_dict` reads it back.
@@ -382,35 +331,21 @@ class FeatureCosts:
         }
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FeatureCosts) and self.to_dict() == other.to_dict()
+        # The order of the columns counts: a mask means something else in another order.
+        return (
+            isinstance(other, FeatureCosts)
+            and (self.columns, self.items) == (other.columns, other.items)
+            and self.to_dict() == other.to_dict()
+        )
 
     def __hash__(self) -> int:
         return hash((self.columns, self.items, self.item_prices.tobytes(), self.call_price))
 
     def __repr__(self) -> str:
         head = f"FeatureCosts: {len(self.columns)} columns, {len(self.items)} items, all together {self.total:.10g}"
-        lines: list[tuple[str, str, str]] = []
-        for column, price in self._private.items():
-            parts = [
-                f"+ {name}" for name, (_, members) in self._shared.items() if column in members
-            ]
-            if column in self._derived:
-                source = "derived from " + ", ".join(map(str, self._derived[column]))
-                lines.append(
-                    (str(column), f"{price:g}" if price else source, source if price else "")
-                )
-            else:
-                lines.append((str(column), f"{price:g}", " ".join(parts)))
-        lines += [(str(name), f"{price:g}", "shared") for name, (price, _) in self._shared.items()]
-        calls = [self.call_price] if isinstance(self.call_price, float) else self.call_price
-        if any(calls):
-            lines.append(("call", ", ".join(f"{c:g}" for c in calls), "per row routed there"))
-        if len(lines) > 24:
-            lines = [*lines[:12], ("...", "", ""), *lines[-11:]]
-        wide = max(len(name) for name, _, _ in lines)
-        number = max((len(price) for _, price, note in lines if note), default=0)
-        body = (f"  {n:<{wide}}  {p:<{number}}  {note}".rstrip() for n, p, note in lines)
-        return "\n".join([head, *body])
+        calls = self.call_price if isinstance(self.call_price, tuple) else (self.call_price,)
+        table = price_list.price_table(self._private, self._shared, self._derived, calls)
+        return "\n".join([head, *table])
 
 
 def resolve_costs(feature_costs: Any, columns: Sequence[Hashable] | int) -> FeatureCosts:
@@ -428,24 +363,18 @@ def resolve_costs(feature_costs: Any, columns: Sequence[Hashable] | int) -> Feat
     >>> resolve_costs({"b": 2, "a": 1}, ["a", "b"]).item_prices
     array([1., 2.])
     """
-    n_columns = columns if isinstance(columns, int) else len(columns)
-    if feature_costs is None:
-        feature_costs = FeatureCosts(np.ones(n_columns))
-    elif isinstance(feature_costs, Mapping):
-        if isinstance(columns, int):
+    if not isinstance(feature_costs, FeatureCosts):
+        n_columns = columns if isinstance(columns, int) else len(columns)
+        feature_costs = FeatureCosts(np.ones(n_columns) if feature_costs is None else feature_costs)
+        if isinstance(columns, int) and not feature_costs._positional:
             raise ValueError(
                 "feature_costs names columns but X has no column names: pass a data frame, or an array of prices."
             )
-        check_names(columns, tuple(feature_costs))
-        feature_costs = FeatureCosts(feature_costs)
-    elif not isinstance(feature_costs, FeatureCosts):
-        prices = np.asarray(feature_costs)
-        if prices.ndim != 1 or len(prices) != n_columns:
-            raise ValueError(
-                f"feature_costs has shape {prices.shape}, X has {n_columns} columns: give one price per column."
-            )
-        feature_costs = FeatureCosts(prices)
     return feature_costs.aligned(columns)
+
+
+def _is_name(column: Any) -> bool:
+    return isinstance(column, Hashable) and not isinstance(column, bool | np.bool_)
 
 
 def _chunks(n_rows: int, width: int) -> Iterator[slice]:

@@ -4,121 +4,52 @@ A row enters at stage 0. The stage's gate scores it: **above the threshold it go
 stage's predictor answers. The last stage has no gate; in most systems it is the full model f0. Estimators learn a
 system, a frontier holds many, a bundle stores one, a session runs one. Nothing here learns.
 
-Predictors and gates see X at full width and may read only their own ``columns``: a served row holds nothing but
-placeholders in the columns that were not bought.
+X is an array, a frame, or :class:`~sparing._rows.ScoredRows` around one when many systems are to be evaluated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparing._rows import ScoredRows, n_rows, take_rows
+from sparing._stage import (
+    ConfidenceGate,
+    Decides,
+    Gate,
+    Predictor,
+    ReadsByRow,
+    Stage,
+    columns_read,
+)
 from sparing.costs import FeatureCosts, resolve_costs
+
+__all__ = [
+    "ACCOUNTINGS",
+    "Accounting",
+    "ConfidenceGate",
+    "Decides",
+    "Gate",
+    "Predictor",
+    "ReadsByRow",
+    "Stage",
+    "System",
+    "columns_read",
+]
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
+Rows = NDArray[np.intp]
 Accounting = Literal["stage", "path"]
 
 ACCOUNTINGS: tuple[Accounting, ...] = ("stage", "path")
 
 
-class Predictor(Protocol):
-    """What answers at a stage. May also have ``columns_read(X)``, see :func:`columns_read`."""
-
-    @property
-    def columns(self) -> NDArray[np.intp]:
-        """Positions of all columns of X it may read."""
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Class probabilities, one column per class of the system."""
-
-
-class Gate(Protocol):
-    """What decides whether a row goes on. May also have ``columns_read(X)``."""
-
-    @property
-    def columns(self) -> NDArray[np.intp]:
-        """Positions of all columns of X it may read itself."""
-
-    @property
-    def reads_predictor(self) -> bool:
-        """Whether the score needs the probabilities of the stage's own predictor."""
-
-    def score(self, X: Any, proba: Floats | None) -> Floats:
-        """Score per row; above the stage's threshold the row goes on."""
-
-
-@runtime_checkable
-class ReadsByRow(Protocol):
-    """A predictor or gate, usually of trees, that reads fewer columns on some rows than on others."""
-
-    def columns_read(self, X: Any) -> Booleans:
-        """Columns tested for each row: bool of shape (n_rows, n_columns of X)."""
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One round trip: columns bought together, a predictor, and a gate that says who goes on.
-
-    Parameters
-    ----------
-    predictor : Predictor
-    gate : Gate or None
-        None at the last stage.
-    threshold : float, default=0.0
-        A row goes on when the gate's score is above it.
-    name : str, default="stage"
-        For people: "cheap", "full".
-    """
-
-    predictor: Predictor
-    gate: Gate | None = None
-    threshold: float = 0.0
-    name: str = "stage"
-
-    @property
-    def columns(self) -> NDArray[np.intp]:
-        """Columns the gate and the predictor may read."""
-        if self.gate is None:
-            return np.unique(self.predictor.columns)
-        return np.union1d(self.predictor.columns, self.gate.columns)
-
-
-@dataclass(frozen=True)
-class ConfidenceGate:
-    """Go on when the stage's own predictor is not sure: score = 1 − its largest probability.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> ConfidenceGate().score(None, np.array([[0.9, 0.1], [0.4, 0.6]])).round(2)
-    array([0.1, 0.4])
-    """
-
-    columns = np.empty(0, dtype=np.intp)
-    reads_predictor = True
-
-    def score(self, X: Any, proba: Floats | None) -> Floats:  # noqa: ARG002
-        """One minus the largest class probability."""
-        assert proba is not None
-        return 1.0 - proba.max(axis=1)
-
-
-def columns_read(part: Predictor | Gate, X: Any, n_columns: int) -> Booleans:
-    """Columns a predictor or gate reads on each row; all of its own unless it knows better."""
-    if isinstance(part, ReadsByRow):
-        return part.columns_read(X)
-    mask = np.zeros(n_columns, dtype=bool)
-    mask[part.columns] = True
-    return np.broadcast_to(mask, (n_rows(X), n_columns))
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class System:
     """Stages, prices and classes: predicts, routes, and knows what every row costs.
 
@@ -132,6 +63,9 @@ class System:
     accounting : {"stage", "path"}, default="stage"
         ``"stage"``: a row pays for all columns of every stage it enters. ``"path"``: trees pay only for the columns
         tested on that row's paths.
+    has_full : bool, default=True
+        Whether the last stage is the full model, whose ``call_price`` rows pay there. A system without one prices its
+        stages as if the full model came after them.
 
     Examples
     --------
@@ -150,6 +84,7 @@ class System:
     costs: FeatureCosts
     classes: NDArray[Any]
     accounting: Accounting = "stage"
+    has_full: bool = True
 
     def __post_init__(self) -> None:
         if not self.stages:
@@ -157,44 +92,71 @@ class System:
         gated = [stage.gate is not None for stage in self.stages]
         if not all(gated[:-1]) or gated[-1]:
             raise ValueError("Every stage but the last needs a gate, and the last has none.")
-        self.costs.call_prices(len(self.stages))  # raises when the prices do not fit the stages
+        n_columns = len(self.costs.columns)
+        for index, stage in enumerate(self.stages):
+            outside = stage.columns[(stage.columns < 0) | (stage.columns >= n_columns)]
+            if len(outside):
+                raise ValueError(
+                    f"Stage {index} ({stage.name}) reads column {outside[0]}, prices are known for {n_columns} columns."
+                )
+            if np.isnan(stage.threshold):
+                raise ValueError(f"The threshold of stage {index} ({stage.name}) is NaN.")
+        self._accounting(self.accounting)
+        self.call_prices()  # raises when the prices do not fit the stages
 
     # -- answers --------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class label per row, by the stage that answers it."""
-        return self.classes[self.predict_proba(X).argmax(axis=1)]
+        walk = self._walk(X, _anyone)
+        return self._labels(X, walk)
 
     def predict_proba(self, X: Any) -> Floats:
         """Class probabilities per row, by the stage that answers it."""
-        answering = self.route(X)
-        proba = np.empty((len(answering), len(self.classes)))
-        for index, stage in enumerate(self.stages):
-            rows = np.flatnonzero(answering == index)
-            if len(rows):
-                proba[rows] = _proba(stage.predictor, X, rows)
-        return proba
+        return self._walk(X, _anyone).proba
 
-    def route(self, X: Any) -> NDArray[np.intp]:
+    def route(self, X: Any) -> Rows:
         """Stage that answers each row, 0 = cheapest."""
-        return self._walk(X)[0]
+        return self._walk(X).answering
 
     def exit_scores(self, X: Any) -> Floats:
         """Gate scores of shape (n_rows, n_stages − 1); NaN where a row never came."""
-        return self._walk(X)[1]
+        return self._walk(X).scores
 
-    def _walk(self, X: Any) -> tuple[NDArray[np.intp], Floats]:
+    def _walk(self, X: Any, asks: Callable[[Predictor], bool] | None = None) -> _Walk:
+        """Send the rows through the gates, and ask the predictors where they stop if ``asks`` says so."""
         n = n_rows(X)
-        answering = np.zeros(n, dtype=np.intp)
-        scores = np.full((n, len(self.stages) - 1), np.nan)
+        walk = _Walk(
+            np.zeros(n, dtype=np.intp),
+            np.full((n, len(self.stages) - 1), np.nan),
+            np.full((n, len(self.classes)) if asks else (0, 0), np.nan),
+        )
         rows = np.arange(n)
-        for index, stage in enumerate(self.stages[:-1]):
+        for index, stage in enumerate(self.stages):
             if not len(rows):
                 break
-            scores[rows, index] = _gate_score(stage, X, rows)
-            rows = rows[scores[rows, index] > stage.threshold]
-            answering[rows] = index + 1
-        return answering, scores
+            walk.answering[rows] = index
+            proba, goes_on = None, np.zeros(len(rows), dtype=bool)
+            if stage.gate is not None:
+                score, proba = _score(stage.gate, stage.predictor, X, rows)
+                walk.scores[rows, index] = score
+                goes_on = score > stage.threshold
+            stops = rows[~goes_on]
+            if asks and len(stops) and asks(stage.predictor):
+                walk.proba[stops] = (
+                    _proba(stage.predictor, X, stops) if proba is None else proba[~goes_on]
+                )
+            rows = rows[goes_on]
+        return walk
+
+    def _labels(self, X: Any, walk: _Walk) -> NDArray[Any]:
+        """Label per row, once the predictors were asked: the most probable one unless they decide otherwise."""
+        codes = walk.proba.argmax(axis=1)
+        for index, stage in enumerate(self.stages):
+            rows = np.flatnonzero(walk.answering == index)
+            if len(rows) and isinstance(stage.predictor, Decides):
+                codes[rows] = _ask("label", stage.predictor, stage.predictor.decide, X, rows)
+        return self.classes[codes]
 
     # -- money ----------------------------------------------------------------------------------
 
@@ -205,23 +167,32 @@ class System:
             mask[index, stage.columns] = True
         return np.logical_or.accumulate(mask, axis=0)
 
+    def call_prices(self) -> Floats:
+        """Cost of the calls of a row answered at each stage: that stage's and those passed before."""
+        n = len(self.stages)
+        prices = self.costs.call_prices(n if self.has_full else n + 1)
+        return np.cumsum(prices)[:n]
+
     def acquisition_mask(self, X: Any, *, accounting: Accounting | None = None) -> Booleans:
         """Columns each row pays for: bool of shape (n_rows, n_columns)."""
-        answering = self.route(X)
-        if self._accounting(accounting) == "stage":
+        accounting = self._accounting(accounting)
+        return self._mask(X, self.route(X), accounting)
+
+    def _mask(self, X: Any, answering: Rows, accounting: Accounting) -> Booleans:
+        if accounting == "stage":
             return self.stage_columns()[answering]
         mask = np.zeros((len(answering), len(self.costs.columns)), dtype=bool)
         for index, stage in enumerate(self.stages):
-            here = np.flatnonzero(answering == index)
-            if len(here):
-                mask[here] |= _read(stage.predictor, X, here, mask.shape[1])
             entered = np.flatnonzero(answering >= index)
-            if stage.gate is None or not len(entered):
-                continue
-            mask[entered] |= _read(stage.gate, X, entered, mask.shape[1])
-            gone = np.flatnonzero(answering > index)
-            if stage.gate.reads_predictor and len(gone):
-                mask[gone] |= _read(stage.predictor, X, gone, mask.shape[1])
+            if not len(entered):
+                break
+            asked = entered
+            if stage.gate is not None:
+                mask[entered] |= _read(stage.gate, X, entered, mask.shape[1])
+                if not stage.gate.reads_predictor:
+                    asked = entered[answering[entered] == index]
+            if len(asked):
+                mask[asked] |= _read(stage.predictor, X, asked, mask.shape[1])
         return mask
 
     def acquisition_cost(
@@ -237,12 +208,11 @@ class System:
         owned : bool array of shape (n_rows, n_items) or (n_items,), optional
             Items a row already has, in the order of ``costs.items``.
         """
-        answering = self.route(X)
-        calls = np.cumsum(self.costs.call_prices(len(self.stages)))[answering]
-        if self._accounting(accounting) == "stage" and owned is None:
+        accounting, answering = self._accounting(accounting), self.route(X)
+        calls = self.call_prices()[answering]
+        if accounting == "stage" and owned is None:
             return self.costs.of(self.stage_columns())[answering] + calls
-        mask = self.acquisition_mask(X, accounting=accounting)
-        return self.costs.of(mask, owned=owned) + calls
+        return self.costs.of(self._mask(X, answering, accounting), owned=owned) + calls
 
     def _accounting(self, accounting: Accounting | None) -> Accounting:
         accounting = self.accounting if accounting is None else accounting
@@ -256,51 +226,39 @@ class System:
         Returns
         -------
         list of dict with ``stage``, ``name``, ``prediction``, ``items`` (item → price), ``call_price``, ``cost`` and
-        ``exits`` (one dict per gate passed: ``stage``, ``score``, ``threshold``, ``goes_on``). ``prediction`` is None
+        ``exits`` (one dict per gate asked: ``stage``, ``score``, ``threshold``, ``goes_on``). ``prediction`` is None
         when the stage that answers is a model that cannot be asked here.
         """
-        answering, scores = self._walk(X)
-        items = self.costs.items_of(self.acquisition_mask(X))
-        calls = np.cumsum(self.costs.call_prices(len(self.stages)))
-        predictions = self._predictions_if_possible(X, answering)
+        walk = self._walk(X, _available)
+        labels = self._labels(X, walk).tolist()
+        items = self.costs.items_of(self._mask(X, walk.answering, self.accounting))
+        calls = self.call_prices()
         rows = []
-        for i, stage in enumerate(answering.tolist()):
+        for i, stage in enumerate(walk.answering.tolist()):
             bought = {
                 self.costs.items[j]: float(self.costs.item_prices[j])
                 for j in np.flatnonzero(items[i])
             }
-            exits = [
-                {
-                    "stage": s,
-                    "score": float(scores[i, s]),
-                    "threshold": float(self.stages[s].threshold),
-                    "goes_on": bool(scores[i, s] > self.stages[s].threshold),
-                }
-                for s in range(len(self.stages) - 1)
-                if not np.isnan(scores[i, s])
-            ]
             rows.append(
                 {
                     "stage": stage,
                     "name": self.stages[stage].name,
-                    "prediction": predictions[i],
+                    "prediction": labels[i] if _available(self.stages[stage].predictor) else None,
                     "items": bought,
                     "call_price": float(calls[stage]),
                     "cost": sum(bought.values()) + float(calls[stage]),
-                    "exits": exits,
+                    "exits": [
+                        {
+                            "stage": s,
+                            "score": float(walk.scores[i, s]),
+                            "threshold": float(threshold),
+                            "goes_on": s < stage,
+                        }
+                        for s, threshold in enumerate(self.thresholds[: stage + 1])
+                    ],
                 }
             )
         return rows
-
-    def _predictions_if_possible(self, X: Any, answering: NDArray[np.intp]) -> list[Any]:
-        out: list[Any] = [None] * len(answering)
-        for index, stage in enumerate(self.stages):
-            rows = np.flatnonzero(answering == index)
-            if len(rows) and getattr(stage.predictor, "available", True):
-                labels = self.classes[_proba(stage.predictor, X, rows).argmax(axis=1)]
-                for i, label in zip(rows.tolist(), labels.tolist(), strict=True):
-                    out[i] = label
-        return out
 
     # -- the same system, otherwise -------------------------------------------------------------
 
@@ -331,43 +289,63 @@ class System:
 
     def __repr__(self) -> str:
         bought = self.stage_columns()
-        calls = np.cumsum(self.costs.call_prices(len(self.stages)))
+        prices = self.costs.of(bought) + self.call_prices()
         lines = [
             f"System: {len(self.stages)} stages, {len(self.classes)} classes, by {self.accounting}"
         ]
         for index, stage in enumerate(self.stages):
-            price = self.costs.of(bought[index]) + calls[index]
             goes_on = "" if stage.gate is None else f", goes on above {stage.threshold:.4g}"
             lines.append(
-                f"  {index} {stage.name}: {bought[index].sum()} columns, {price:.10g}{goes_on}"
+                f"  {index} {stage.name}: {bought[index].sum()} columns, {prices[index]:.10g}{goes_on}"
             )
         return "\n".join(lines)
 
 
-def _proba(predictor: Predictor, X: Any, rows: NDArray[np.intp]) -> Floats:
+@dataclass(frozen=True, eq=False)
+class _Walk:
+    """Where every row stopped, the gate scores on its way, and the probabilities it got if they were asked for."""
+
+    answering: Rows
+    scores: Floats
+    proba: Floats
+
+
+def _anyone(predictor: Predictor) -> bool:  # noqa: ARG001
+    return True
+
+
+def _available(predictor: Predictor) -> bool:
+    """Whether a predictor can be asked here; a model known only by its logs cannot."""
+    return bool(getattr(predictor, "available", True))
+
+
+def _ask(what: str, part: object, compute: Callable[[Any], Any], X: Any, rows: Rows) -> Any:
+    """Compute something of some rows, or take it from what :class:`ScoredRows` remember."""
     if isinstance(X, ScoredRows):
-        return X.remember("proba", predictor, lambda: predictor.predict_proba(X.X))[rows]
-    return predictor.predict_proba(take_rows(X, rows))
+        return X.remember(what, part, lambda: compute(X.X))[rows]
+    return compute(take_rows(X, rows))
 
 
-def _gate_score(stage: Stage, X: Any, rows: NDArray[np.intp]) -> Floats:
-    gate = stage.gate
-    assert gate is not None
+def _proba(predictor: Predictor, X: Any, rows: Rows) -> Floats:
+    return _ask("proba", predictor, predictor.predict_proba, X, rows)
+
+
+def _score(gate: Gate, predictor: Predictor, X: Any, rows: Rows) -> tuple[Floats, Floats | None]:
+    """Score of each row, and the predictor's probabilities where they had to be computed for it."""
+    if not gate.reads_predictor:
+        return _ask("score", gate, lambda here: gate.score(here, None), X, rows), None
     if isinstance(X, ScoredRows):
         every = np.arange(n_rows(X))
-
-        def compute() -> Floats:
-            proba = _proba(stage.predictor, X, every) if gate.reads_predictor else None
-            return gate.score(X.X, proba)
-
         # The same gate object may stand behind several predictors: the pair is what is remembered.
-        key = (id(gate), id(stage.predictor))
-        return X.remember(f"gate {key}", gate, compute)[rows]
+        return X.remember(
+            "score", (gate, predictor), lambda: gate.score(X.X, _proba(predictor, X, every))
+        )[rows], None
     here = take_rows(X, rows)
-    return gate.score(here, stage.predictor.predict_proba(here) if gate.reads_predictor else None)
+    proba = predictor.predict_proba(here)
+    return gate.score(here, proba), proba
 
 
-def _read(part: Predictor | Gate, X: Any, rows: NDArray[np.intp], n_columns: int) -> Booleans:
-    if isinstance(X, ScoredRows):
-        return X.remember("read", part, lambda: columns_read(part, X.X, n_columns))[rows]
-    return columns_read(part, take_rows(X, rows), n_columns)
+def _read(part: Predictor | Gate, X: Any, rows: Rows, n_columns: int) -> Booleans:
+    if not isinstance(part, ReadsByRow):  # nothing worth remembering
+        return columns_read(part, rows, n_columns)
+    return _ask("read", part, lambda here: columns_read(part, here, n_columns), X, rows)
