@@ -116,7 +116,7 @@ def alternate(
         cheap, gate = fit.cheap, fit.gate
         value = problem.objective(cheap, gate, q) + fit.penalty
         rate = float(np.average(q, weights=problem.weight))
-        price = problem.costs.of(_mask(fit.columns, len(problem.costs.columns)))
+        price = problem.costs.of(column_mask(fit.columns, len(problem.costs.columns)))
         record.append((iteration, value, rate, len(fit.columns), price))
         if verbose:
             print(
@@ -136,7 +136,8 @@ def alternate(
     return Outcome(fit, q, value, history)
 
 
-def _mask(columns: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
+def column_mask(columns: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
+    """Positions as a mask of ``n`` columns."""
     mask = np.zeros(n, dtype=bool)
     mask[columns] = True
     return mask

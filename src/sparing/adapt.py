@@ -6,22 +6,23 @@ Each class is a thin shell: an engine for f1 and g, the alternation of ``_altern
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sparing._alternation import History, Outcome, Problem, alternate
+from sparing._alternation import History, Outcome, Problem, alternate, column_mask
 from sparing._full_model import FullModel
-from sparing._losses import full_loss
+from sparing._losses import cheap_loss, full_loss
 from sparing._routed import RoutedClassifier, Training
 from sparing.engines.design import Design
 from sparing.engines.linear import LinearFit, LinearProblem
 from sparing.engines.linear_parts import LinearGate, LinearPredictor, LinearScores
+from sparing.engines.linear_step import LinearStep, LinearStepper, single_items
 from sparing.engines.penalty import GroupPenalty
 from sparing.system import Stage, System
 
@@ -34,7 +35,7 @@ N_THRESHOLDS = 32
 class _AdaptClassifier(RoutedClassifier):
     """What the two-level learners share: f0's losses, a path of penalties, the systems of one fit."""
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "full_rate": [Interval(Real, 0, 1, closed="both")],
         "cost_penalty": [
             Interval(Real, 0, None, closed="left"),
@@ -117,17 +118,6 @@ def threshold_cuts(scores: Floats, n: int = N_THRESHOLDS) -> Floats:
     return np.concatenate([[np.inf], between[::-1], [-np.inf]])
 
 
-@dataclass(frozen=True)
-class _LinearStep:
-    """Solution of OPT2 for one allocation, with its scores on the training rows."""
-
-    fit: LinearFit
-    cheap: Floats
-    gate: Floats
-    penalty: float
-    columns: NDArray[np.intp]
-
-
 class AdaptLinClassifier(_AdaptClassifier):
     """Adapt-Lin: linear cheap model and linear gate, chosen together with the few columns they share.
 
@@ -149,11 +139,15 @@ class AdaptLinClassifier(_AdaptClassifier):
         the smallest gives the fitted system, ``staged_systems`` all of them.
     ridge : float, default=1e-4
         Weight of half the squared coefficients, so that separable rows have a solution.
+    standardize : bool, default=True
+        Centre and scale the columns, so that their units do not matter to the penalty. The paper does not.
     init : {"logistic", "random"} or pair of arrays, default="logistic"
-        Start: f1 a logistic regression on all columns and g = 0; Gaussian coefficients; or coefficients (f1, g) of
-        shapes (n_columns,) or (n_columns, n_classes), and (n_columns,), in the units of X.
+        Start: f1 a logistic regression on all columns and g = 0; Gaussian coefficients, ``n_init`` times; or
+        coefficients (f1, g) of shapes (n_columns,) or (n_columns, n_classes), and (n_columns,), in the units of X.
     n_init : int, default=4
-        Starts; those after the first are Gaussian. The one with the smallest objective is kept.
+        Attempts. Those after the first use the columns of one item alone, the most promising items first: the problem
+        is not convex, and a system on one good item is easily missed. The attempt with the smallest mean log-loss plus
+        ``cost_penalty`` × mean cost of its answers is kept.
     debias : bool, default=True
         Refit f1 and g without penalty on the columns found: the penalty shrinks, and a shrunk f1 classifies worse.
     cv : int, splitter or iterable, default=5
@@ -187,13 +181,14 @@ class AdaptLinClassifier(_AdaptClassifier):
     >>> from sparing.datasets import make_synthetic2
     >>> X, y = make_synthetic2()
     >>> clf = AdaptLinClassifier(SVC(), full_rate=0.6, random_state=0).fit(X, y)
-    >>> clf.score(X, y), round(clf.acquisition_cost(X).mean(), 3)
+    >>> clf.score(X, y), round(float(clf.acquisition_cost(X).mean()), 3)
     (1.0, 1.571)
     """
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_AdaptClassifier._parameter_constraints,
         "ridge": [Interval(Real, 0, None, closed="left")],
+        "standardize": ["boolean"],
         "init": [StrOptions({"logistic", "random"}), tuple, list],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "debias": ["boolean"],
@@ -207,6 +202,7 @@ class AdaptLinClassifier(_AdaptClassifier):
         full_rate: float = 0.3,
         cost_penalty: float | str | Sequence[float] = "auto",
         ridge: float = 1e-4,
+        standardize: bool = True,
         init: Any = "logistic",
         n_init: int = 4,
         debias: bool = True,
@@ -222,6 +218,7 @@ class AdaptLinClassifier(_AdaptClassifier):
         self.full_rate = full_rate
         self.cost_penalty = cost_penalty
         self.ridge = ridge
+        self.standardize = standardize
         self.init = init
         self.n_init = n_init
         self.debias = debias
@@ -234,7 +231,7 @@ class AdaptLinClassifier(_AdaptClassifier):
 
     def _learn(self, training: Training, full: FullModel | None) -> System:
         assert full is not None
-        design = Design.fit(training.X, training.weight)
+        design = Design.fit(training.X, training.weight, standardize=self.standardize)
         rows = LinearProblem(
             design.transform(training.X), training.y, len(training.classes), training.weight
         )
@@ -249,16 +246,23 @@ class AdaptLinClassifier(_AdaptClassifier):
         starts = list(self._starts(training, rows))
         first = problem.allocate(*starts[0]).q
         automatic = AUTO_SHARE * rows.max_penalty(first, prices, ridge=self.ridge)
+        owner = np.asarray(design.owner)
+        supports = single_items(training.costs, owner, rows, self.n_init - 1)
 
         systems, gates, histories = [], [], list[History]()
         for penalty in self._penalties(automatic):
-            step = _Stepper(rows, prices.scaled(penalty), self.ridge, np.asarray(design.owner))
-            outcome = min(
-                (self._alternate(problem, step, start) for start in starts),
-                key=lambda outcome: outcome.objective,
+            step = LinearStepper(rows, prices.scaled(penalty), self.ridge, owner)
+            tried = [self._alternate(problem, step, start) for start in starts]
+            tried += [
+                self._alternate(problem, replace(step, support=support), starts[0])
+                for support in supports
+            ]
+            finished = [(o, step.debiased(o.q, o.fit) if self.debias else o.fit) for o in tried]
+            outcome, fit = min(
+                finished, key=lambda pair: _lagrangian(problem, full, pair[1], penalty)
             )
-            starts = [(outcome.fit.cheap, outcome.fit.gate), *starts[: self.n_init]]
-            fit = step.debiased(outcome) if self.debias else outcome.fit
+            # Further down the path the last solution is one more place to start from.
+            starts = [*starts[:1], (outcome.fit.cheap, outcome.fit.gate)]
             cheap, gate = _parts(design, fit.fit)
             stages = (Stage(cheap, gate, name="cheap"), *full.stages)
             systems.append(System(stages, training.costs, training.classes))
@@ -273,8 +277,8 @@ class AdaptLinClassifier(_AdaptClassifier):
         return self._keep(systems, gates)
 
     def _alternate(
-        self, problem: Problem, step: _Stepper, start: tuple[Floats, Floats]
-    ) -> Outcome[_LinearStep]:
+        self, problem: Problem, step: LinearStepper, start: tuple[Floats, Floats]
+    ) -> Outcome[LinearStep]:
         return alternate(
             problem,
             step,
@@ -295,45 +299,29 @@ class AdaptLinClassifier(_AdaptClassifier):
             coef = rng.standard_normal((n_columns, n_outputs + 1))
             return rows.scores(LinearFit(coef, np.zeros(n_outputs + 1), np.nan, np.nan, 0, True))
 
-        if isinstance(self.init, str) and self.init == "logistic":
-            yield rows.scores(rows.solve(None, None, ridge=max(self.ridge, 1e-6), gate=False))
-        elif isinstance(self.init, str):
-            yield gaussian()
-        else:
+        if not isinstance(self.init, str):
             yield _given_start(self.init, training.X, n_outputs)
-        for _ in range(self.n_init - 1):
-            yield gaussian()
+        elif self.init == "logistic":
+            yield rows.scores(rows.solve(None, None, ridge=max(self.ridge, 1e-6), gate=False))
+        else:
+            for _ in range(self.n_init):
+                yield gaussian()
 
 
 AUTO_SHARE = 0.1
 """``cost_penalty="auto"`` of Adapt-Lin: this share of the penalty at which nothing would be bought."""
 
 
-@dataclass(frozen=True)
-class _Stepper:
-    """OPT2 as a step of the alternation."""
-
-    rows: LinearProblem
-    prices: GroupPenalty
-    ridge: float
-    owner: NDArray[np.intp]
-
-    def __call__(self, q: Floats, previous: _LinearStep | None) -> _LinearStep:
-        start = None if previous is None else previous.fit
-        return self._step(self.rows.solve(q, self.prices, ridge=self.ridge, start=start))
-
-    def _step(self, fit: LinearFit) -> _LinearStep:
-        cheap, gate = self.rows.scores(fit)
-        extra = self.prices.value(fit.coef) + 0.5 * self.ridge * float(np.sum(fit.coef**2))
-        columns = np.unique(self.owner[fit.coef.any(axis=1)])
-        return _LinearStep(fit, cheap, gate, extra, columns)
-
-    def debiased(self, outcome: Outcome[_LinearStep]) -> _LinearStep:
-        """Refit on the support, q fixed, without the penalty."""
-        fit = outcome.fit.fit
-        support = np.isin(self.owner, outcome.fit.columns)
-        ridge = max(self.ridge, 1e-6)
-        return self._step(self.rows.solve(outcome.q, None, ridge=ridge, start=fit, support=support))
+def _lagrangian(problem: Problem, full: FullModel, step: LinearStep, price: float) -> float:
+    """What a system is for, as a number: mean log-loss of its answers plus ``price`` × mean cost."""
+    costs, n = problem.costs, len(problem.costs.columns)
+    cheap = column_mask(step.columns, n)
+    every = cheap | column_mask(np.concatenate([s.columns for s in full.stages]), n)
+    calls = float(np.sum(costs.call_prices(1 + len(full.stages))))
+    sent = step.gate > 0
+    loss = np.where(sent, problem.full_loss, cheap_loss(step.cheap, problem.y))
+    cost = np.where(sent, costs.of(every) + calls, costs.of(cheap))
+    return float(np.average(loss + price * cost, weights=problem.weight))
 
 
 def _parts(design: Design, fit: LinearFit) -> tuple[LinearPredictor, LinearGate]:

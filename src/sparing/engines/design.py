@@ -85,7 +85,14 @@ class Design:
     _levels: tuple[_Levels, ...]
 
     @classmethod
-    def fit(cls, X: Any, sample_weight: ArrayLike | None = None, *, max_levels: int = 20) -> Design:
+    def fit(
+        cls,
+        X: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        standardize: bool = True,
+        max_levels: int = 20,
+    ) -> Design:
         """Learn means, scales and levels.
 
         Parameters
@@ -94,6 +101,8 @@ class Design:
             Numbers, booleans, text, categories; missing values are fine.
         sample_weight : array of shape (n,), optional
             Weights of the rows in means, scales and the ranking of levels.
+        standardize : bool
+            Centre and scale numbers; False leaves them in their own units, as the paper does.
         max_levels : int
             Levels of a text column with a design column of their own, the most frequent ones. The rest share one.
         """
@@ -121,6 +130,8 @@ class Design:
             values = np.column_stack(columns) if columns else np.empty((n, 0))
         _refuse_infinite(X, values, numbers)
         center, inverse_scale, flagged = _moments(values, weight)
+        if not standardize:
+            inverse_scale = (inverse_scale > 0).astype(float)
         return cls(n_columns, numbers, center, inverse_scale, flagged, tuple(levels))
 
     @property

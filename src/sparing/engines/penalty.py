@@ -3,7 +3,9 @@
 The relaxed cost term of (OPT2), with prices put back in and with items that several columns share. A row of W is a
 column of the design; it is zero when the column is not bought. Groups that are nested or disjoint (private items inside
 a shared one) have a proximal operator in closed form, inside out. Columns derived from others make groups overlap: then
-the dual is solved by block-coordinate ascent to a duality gap.
+the dual is solved by block-coordinate ascent to a duality gap, and by Newton steps where that is slow.
+
+The proximal operator only shortens rows, so all of it happens on the vector of their lengths.
 
 Called by ``linear``. Nothing here knows data or losses.
 """
@@ -16,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array, csr_array
+from scipy.sparse.csgraph import connected_components
 
 from sparing.costs import FeatureCosts
 
@@ -24,7 +27,8 @@ Integers = NDArray[np.intp]
 Booleans = NDArray[np.bool_]
 
 _TINY = float(np.finfo(float).tiny)
-_MAX_SWEEPS = 2000
+_SWEEPS = 40
+_NEWTON_STEPS = 200
 
 
 class _Level(NamedTuple):
@@ -36,14 +40,21 @@ class _Level(NamedTuple):
     label: Integers
     weights: Floats
 
-    def norms(self, W: Floats) -> Floats:
-        squares = np.einsum("ij,ij->i", W, W)
-        return np.sqrt(np.bincount(self.label, squares, minlength=len(self.weights)))
+    def norms(self, lengths: Floats) -> Floats:
+        """Norm of each group, from the lengths of the rows."""
+        return np.sqrt(np.bincount(self.label, lengths * lengths, minlength=len(self.weights)))
 
-    def shrinkage(self, W: Floats, weights: Floats) -> Floats:
-        """Factor of each row under the proximal operator of these groups alone."""
-        shrunk = 1.0 - weights / np.maximum(np.maximum(self.norms(W), weights), _TINY)
-        return shrunk[self.label]
+    def taken(self, lengths: Floats) -> Floats:
+        """Share of each row that the proximal operator of these groups alone takes away: 1 makes it zero."""
+        share = self.weights / np.maximum(np.maximum(self.norms(lengths), self.weights), _TINY)
+        return share[self.label]
+
+    def times(self, factor: float) -> _Level:
+        return _Level(self.label, self.weights * factor)
+
+    def at(self, rows: Integers) -> _Level:
+        # Labels of emptied groups stay: they have norm 0 and touch nothing.
+        return _Level(self.label[rows], self.weights)
 
 
 class GroupPenalty:
@@ -107,11 +118,16 @@ class GroupPenalty:
         self.groups = tuple(np.array(rows, dtype=np.intp) for rows in ordered)
         self.weights = np.array([merged[rows] for rows in ordered])
         self.n_rows = n_rows
-        height, self.laminar = _heights(self.groups, n_rows)
-        self._levels = tuple(
+        height, tangled = _heights(self.groups, n_rows)
+        levels = tuple(
             _level(np.flatnonzero(height == h), self.groups, self.weights, n_rows)
             for h in range(int(height.max(initial=-1)) + 1)
         )
+        self._set(levels, tangled)
+
+    def _set(self, levels: tuple[_Level, ...], tangled: Booleans) -> None:
+        self._levels, self._tangled = levels, tangled
+        self.laminar = not tangled.any()
 
     @classmethod
     def from_costs(cls, costs: FeatureCosts, owner: ArrayLike) -> GroupPenalty:
@@ -138,21 +154,16 @@ class GroupPenalty:
         """Return the penalty times ``gamma``."""
         if gamma == 0:
             return GroupPenalty([], [], self.n_rows)
-        return self._like(
-            self.groups,
-            self.weights * gamma,
-            self.n_rows,
-            tuple(_Level(level.label, level.weights * gamma) for level in self._levels),
-        )
+        levels = tuple(level.times(gamma) for level in self._levels)
+        return self._like(self.groups, self.weights * gamma, levels, self._tangled)
 
     def restricted(self, rows: Integers) -> GroupPenalty:
         """Penalty of a matrix that holds only these rows, the others being zero."""
-        # Labels of emptied groups stay: they have norm 0 and touch nothing.
-        levels = tuple(_Level(level.label[rows], level.weights) for level in self._levels)
         position = np.full(self.n_rows, -1, dtype=np.intp)
         position[rows] = np.arange(len(rows))
         groups = tuple(position[group][position[group] >= 0] for group in self.groups)
-        return self._like(groups, self.weights, len(rows), levels)
+        levels = tuple(level.at(rows) for level in self._levels)
+        return self._like(groups, self.weights, levels, self._tangled[rows])
 
     def with_free_rows(self, n: int) -> GroupPenalty:
         """Penalty of a matrix with ``n`` more rows at the end, free of charge: the intercepts."""
@@ -160,18 +171,19 @@ class GroupPenalty:
             _Level(np.append(level.label, np.full(n, len(level.weights) - 1)), level.weights)
             for level in self._levels
         )
-        return self._like(self.groups, self.weights, self.n_rows + n, levels)
+        tangled = np.append(self._tangled, np.zeros(n, dtype=bool))
+        return self._like(self.groups, self.weights, levels, tangled)
 
     def _like(
         self,
         groups: tuple[Integers, ...],
         weights: Floats,
-        n_rows: int,
         levels: tuple[_Level, ...],
+        tangled: Booleans,
     ) -> GroupPenalty:
         other = object.__new__(GroupPenalty)
-        other.groups, other.weights, other.n_rows = groups, weights, n_rows
-        other.laminar, other._levels = self.laminar, levels
+        other.groups, other.weights, other.n_rows = groups, weights, len(tangled)
+        other._set(levels, tangled)
         return other
 
     @property
@@ -184,7 +196,8 @@ class GroupPenalty:
 
     def value(self, W: Floats) -> float:
         """Penalty of W."""
-        return float(sum(level.norms(W) @ level.weights for level in self._levels))
+        lengths = _lengths(W)
+        return float(sum(level.norms(lengths) @ level.weights for level in self._levels))
 
     def support(self, W: Floats) -> Booleans:
         """Rows of W that are not exactly zero."""
@@ -205,46 +218,29 @@ class GroupPenalty:
         tol : float
             For overlapping groups: bound on the distance to the exact answer, relative to ‖W‖.
         """
-        return self._prox(W, [level.weights * step for level in self._levels], dual, tol)
+        levels = tuple(level.times(step) for level in self._levels)
+        return self._prox(W, levels, [] if dual is None else dual, tol)
 
     def _prox(
-        self, W: Floats, weights: list[Floats], dual: list[Floats] | None, tol: float
+        self, W: Floats, levels: tuple[_Level, ...], dual: list[Floats], tol: float
     ) -> Floats:
-        X = W
-        if self.laminar:
-            for level, limit in zip(self._levels, weights, strict=True):
-                X = X * level.shrinkage(X, limit)[:, None]
-            return X if X is not W else W.copy()
-
-        if dual is None:
-            dual = []
-        if not dual:
-            dual.extend(np.zeros_like(W) for _ in self._levels)
-        # The primal point is W − ΣY, with Y one matrix per level inside the balls. Strong convexity turns the duality
-        # gap into a distance: ‖X − X*‖² ≤ 2 gap.
-        X = W - sum(dual)
-        goal = 0.5 * (tol * np.linalg.norm(W)) ** 2
-        for _ in range(_MAX_SWEEPS):
-            factors = []
-            for position, level in enumerate(self._levels):
-                residual = X + dual[position]
-                factors.append(level.shrinkage(residual, weights[position])[:, None])
-                X = residual * factors[-1]
-                dual[position] = residual - X
-            gap = sum(map(_gap, self._levels, weights, dual, [X] * len(dual)))
-            if gap <= goal:
-                break
-        # A group strictly inside its ball is zero at the optimum, and only in the limit here.
-        for factor in factors:
-            X = np.where(factor == 0, 0.0, X)
-        return X
+        lengths = _lengths(W)
+        kept = np.ones_like(lengths)
+        for level in levels:
+            kept *= 1.0 - level.taken(lengths * kept)
+        if not self.laminar:
+            rows = np.flatnonzero(self._tangled)
+            left = _prox_tangled(lengths[rows], [level.at(rows) for level in levels], dual, tol)
+            kept[rows] = _ratio(left, lengths[rows])
+        return W * kept[:, None]
 
     def gradient(self, W: Floats) -> Floats:
         """Sum of the gradients of the norms that are not zero."""
-        total = np.zeros_like(W)
+        lengths = _lengths(W)
+        factor = np.zeros_like(lengths)
         for level in self._levels:
-            total += _ratio(level.weights, level.norms(W))[level.label, None] * W
-        return total
+            factor += _ratio(level.weights, level.norms(lengths))[level.label]
+        return W * factor[:, None]
 
     def hessian(self, W: Floats) -> Floats:
         """Second derivative where no row of W is zero, its columns stacked one after the other.
@@ -254,10 +250,11 @@ class GroupPenalty:
         array of shape (n_rows × n_columns, n_rows × n_columns)
         """
         n_rows, n_columns = W.shape
+        lengths = _lengths(W)
         total = np.zeros((n_rows * n_columns,) * 2)
         diagonal = np.zeros(n_rows)
         for level in self._levels:
-            norms = level.norms(W)
+            norms = level.norms(lengths)
             ratio = _ratio(level.weights, norms)
             diagonal += ratio[level.label]
             kept = np.flatnonzero(ratio)
@@ -277,9 +274,12 @@ class GroupPenalty:
         left of −gradient after the nearest point of a sum of balls is, by Moreau, the proximal operator of those
         groups.
         """
-        rest = -gradient - self.gradient(W)
-        free = [np.where(level.norms(W) > 0, 0.0, level.weights) for level in self._levels]
-        return self._prox(rest, free, None, 1e-12)
+        lengths = _lengths(W)
+        zero = tuple(
+            _Level(level.label, np.where(level.norms(lengths) > 0, 0.0, level.weights))
+            for level in self._levels
+        )
+        return self._prox(-gradient - self.gradient(W), zero, [], 1e-12)
 
     def violation(self, W: Floats, gradient: Floats) -> float:
         """Distance from −gradient to the subdifferential at W, in the Frobenius norm over all entries.
@@ -298,20 +298,19 @@ class GroupPenalty:
     def dual_norm(self, G: Floats) -> float:
         """Smallest t at which the proximal operator with step t sends the rows of G that cost something to zero."""
         G = np.where(self.covered[:, None], G, 0.0)
-        if not np.any(G):
-            return 0.0
-        high = float(np.linalg.norm(G) / self.weights.min())
-        if len(self._levels) == 1:
-            (level,) = self._levels
-            return float(_ratio(level.norms(G)[:-1], level.weights[:-1]).max())
-        low, noise = 0.0, 0.0 if self.laminar else 1e-9 * float(np.linalg.norm(G))
-        while high - low > 1e-10 * high:
-            middle = 0.5 * (low + high)
-            if np.linalg.norm(self.prox(G, middle)) <= noise:
-                high = middle
-            else:
-                low = middle
-        return high
+        X, t, dual = G, 0.0, list[Floats]()
+        # ⟨G, X⟩ / value(X) bounds t from below for every X. With X the proximal point at the last bound this is
+        # Newton's method on ‖X‖², whose root is double: the bound never overshoots and converges quadratically.
+        while np.linalg.norm(X) > 1e-8 * np.linalg.norm(G):
+            previous, t = t, float(np.vdot(G, X)) / self.value(X)
+            if t <= previous * (1.0 + 1e-10):
+                break
+            X = self.prox(G, t, dual=dual, tol=1e-9)
+        return t * (1.0 + 1e-9)
+
+
+def _lengths(W: Floats) -> Floats:
+    return np.sqrt(np.einsum("ij,ij->i", W, W))
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
@@ -319,24 +318,28 @@ def _ratio(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-def _heights(groups: tuple[Integers, ...], n_rows: int) -> tuple[Integers, bool]:
-    """Level of each group, above all smaller groups that it meets, and whether all are nested or disjoint."""
+def _heights(groups: tuple[Integers, ...], n_rows: int) -> tuple[Integers, Booleans]:
+    """Level of each group, above all smaller groups that it meets, and the rows tied up in overlaps."""
     height = np.zeros(len(groups), dtype=np.intp)
+    tangled = np.zeros(n_rows, dtype=bool)
     sizes = np.array([len(group) for group in groups], dtype=np.intp)
     rows = np.concatenate([*groups, np.empty(0, dtype=np.intp)])
     if not len(groups) or np.bincount(rows).max() == 1:
-        return height, True
+        return height, tangled
     pointers = np.concatenate([[0], np.cumsum(sizes)])
     incidence = csr_array((np.ones(len(rows)), rows, pointers), shape=(len(groups), n_rows))
     common = csr_array(incidence @ incidence.T)
-    laminar = True
+    crossing = np.zeros(len(groups), dtype=bool)
     for g in range(len(groups)):
         meets = slice(common.indptr[g], common.indptr[g + 1])
         others, counts = common.indices[meets], common.data[meets]
-        earlier = others < g
-        height[g] = height[others[earlier]].max(initial=-1) + 1
-        laminar &= bool(np.all(counts == np.minimum(sizes[others], sizes[g])))
-    return height, laminar
+        height[g] = height[others[others < g]].max(initial=-1) + 1
+        crossing[g] = np.any(counts < np.minimum(sizes[others], sizes[g]))
+    # One crossing pair ties up every group connected to it through common rows.
+    component = connected_components(common, directed=False)[1]
+    tied = np.isin(component, component[crossing])
+    tangled[rows[np.repeat(tied, sizes)]] = True
+    return height, tangled
 
 
 def _level(members: Integers, groups: tuple[Integers, ...], weights: Floats, n_rows: int) -> _Level:
@@ -346,12 +349,72 @@ def _level(members: Integers, groups: tuple[Integers, ...], weights: Floats, n_r
     return _Level(label, np.append(weights[members], 0.0))
 
 
-def _gap(level: _Level, weights: Floats, dual: Floats, X: Floats) -> float:
-    """Σ of weight‖X_g‖ − ⟨X_g, Y_g⟩, written without the cancellation that would hide gaps below 1e-16."""
-    size, length = level.norms(X), level.norms(dual)
-    turn = (_ratio(np.ones_like(size), size)[level.label, None] * X) - (
-        _ratio(np.ones_like(length), length)[level.label, None] * dual
-    )
+def _prox_tangled(lengths: Floats, levels: list[_Level], dual: list[Floats], tol: float) -> Floats:
+    """Proximal operator of overlapping groups: the point is ``lengths`` − Σ of one vector per level, inside the balls.
+
+    Block-coordinate ascent, level by level. Strong convexity turns the duality gap into a distance: ‖x − x*‖² ≤ 2 gap.
+    """
+    if len(dual) != len(levels):
+        dual[:] = [np.zeros_like(lengths) for _ in levels]
+    x = lengths - sum(dual)
+    goal = 0.5 * (tol * float(np.linalg.norm(lengths))) ** 2
+    for _ in range(_SWEEPS):
+        gone = np.zeros(len(lengths), dtype=bool)
+        for position, level in enumerate(levels):
+            residual = x + dual[position]
+            share = level.taken(residual)
+            x, dual[position] = residual * (1.0 - share), residual * share
+            gone |= share == 1
+        if sum(_gap(level, piece, x) for level, piece in zip(levels, dual, strict=True)) <= goal:
+            # A group strictly inside its ball is zero at the optimum, and only in the limit here.
+            return np.where(gone, 0.0, x)
+    return _prox_newton(lengths, levels, dual)
+
+
+def _gap(level: _Level, piece: Floats, x: Floats) -> float:
+    """Σ of weight‖x_g‖ − ⟨x_g, y_g⟩, written without the cancellation that would hide gaps below 1e-16."""
+    size, length = level.norms(x), level.norms(piece)
+    turn = _ratio(x, size[level.label]) - _ratio(piece, length[level.label])
     angle = 0.5 * level.norms(turn) ** 2
-    gap = size * (np.maximum(weights - length, 0.0) + length * angle)
-    return float(gap[:-1].sum())
+    slack = level.weights - length
+    # A piece that touches its ball does so up to rounding.
+    slack[slack < 1e-14 * level.weights] = 0.0
+    return float((size * (slack + length * angle))[:-1].sum())
+
+
+def _prox_newton(lengths: Floats, levels: list[_Level], dual: list[Floats]) -> Floats:
+    """Same as ``_prox_tangled`` when sweeps crawl, as they do where a group is about to become zero.
+
+    Norms are smoothed to √(‖·‖² + ε²) and ε is driven to zero, with the primal-dual linearisation of Chan, Golub and
+    Mulet (SIAM J. Sci. Comput. 20, 1999), which keeps Newton's method fast for small ε.
+    """
+    scale = float(np.linalg.norm(lengths))
+    x, smoothing = lengths.copy(), 0.1 * scale
+    dual[:] = [np.zeros_like(x) for _ in levels]
+    pairs = [level.label[:, None] == level.label for level in levels]
+    for _ in range(_NEWTON_STEPS):
+        system, rest = np.eye(len(x)), lengths - x
+        sizes = [np.hypot(level.norms(x), smoothing)[level.label] for level in levels]
+        for level, size, piece, pair in zip(levels, sizes, dual, pairs, strict=True):
+            ratio = level.weights[level.label] / size
+            rest -= ratio * x
+            outer = np.outer(piece / size, x / size)
+            system -= np.where(pair, 0.5 * (outer + outer.T), 0.0)
+            system[np.diag_indices_from(system)] += ratio
+        move = np.linalg.solve(system, rest)
+        for position, (level, size) in enumerate(zip(levels, sizes, strict=True)):
+            along = np.bincount(level.label, x * move, minlength=len(level.weights))[level.label]
+            weight = level.weights[level.label]
+            piece = (weight * (x + move) - dual[position] * along / size) / size
+            length = level.norms(piece)[level.label]
+            dual[position] = piece * np.minimum(1.0, weight / np.maximum(length, _TINY))
+        x = x + move
+        error = float(np.linalg.norm(lengths - x - sum(dual)))
+        if smoothing <= 1e-14 * scale and error <= 1e-13 * scale:
+            break
+        if error <= smoothing:
+            smoothing = max(0.1 * smoothing, 1e-14 * scale)
+    for level in levels:
+        small = (level.norms(x) <= 1e-9 * scale) & (level.weights > 0)
+        x = np.where(small[level.label], 0.0, x)
+    return np.maximum(x, 0.0)

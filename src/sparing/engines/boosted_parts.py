@@ -1,0 +1,210 @@
+"""What serves a grown booster: a predictor and a gate over one slim pair of models.
+
+A booster grows f1 and g together, but they are asked apart: the gate for every row, f1 only for the rows that stay. LightGBM
+predicts all outputs or none, so the trees are dealt out into two text models once. Measured on 20,000 rows, the gate of
+a 7-class model then takes an eighth of the time, and asking both parts costs no more than asking the whole.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import lightgbm
+import numpy as np
+from numpy.typing import NDArray
+
+from sparing._losses import cheap_proba
+from sparing._tree_paths import BoosterPaths
+from sparing.engines.binning import ColumnEncoder
+from sparing.engines.boosting import Grown
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+_KEPT = (
+    *("num_leaves", "num_cat", "split_feature", "threshold", "decision_type", "left_child"),
+    *("right_child", "leaf_value", "cat_boundaries", "cat_threshold", "is_linear", "shrinkage"),
+)
+_FEW_ROWS = 1024
+"""Up to here one thread is faster than waking others."""
+
+
+class BoostedTrees:
+    """Trees of some outputs of a booster and their start scores; each prefix can be asked.
+
+    Parameters
+    ----------
+    model : str
+        LightGBM's text format; empty when there are no trees.
+    base : start scores, one per output.
+    n_columns : number of columns of X.
+    n_jobs : int, optional
+        Threads for large tables.
+    """
+
+    def __init__(self, model: str, base: Floats, n_columns: int, n_jobs: int = 1) -> None:
+        self.model = model
+        self.base = np.asarray(base, dtype=float)
+        self.n_columns = n_columns
+        self.n_jobs = n_jobs
+
+    @cached_property
+    def booster(self) -> lightgbm.Booster | None:
+        """The trees without any training data."""
+        return lightgbm.Booster(model_str=self.model) if self.model else None
+
+    @cached_property
+    def paths(self) -> BoosterPaths | None:
+        """Columns on the trees' paths."""
+        return None if self.booster is None else BoosterPaths(self.booster)
+
+    @property
+    def n_iterations(self) -> int:
+        """Number of trees per output."""
+        return 0 if self.booster is None else int(self.booster.current_iteration())
+
+    def scores(self, rows: NDArray[np.floating], n_iteration: int | None) -> Floats:
+        """Scores of shape (n_rows, n_outputs) after the first iterations."""
+        n = self.n_iterations if n_iteration is None else min(n_iteration, self.n_iterations)
+        out = np.tile(self.base, (len(rows), 1))
+        if n > 0 and len(rows):
+            assert self.booster is not None
+            threads = 1 if len(rows) <= _FEW_ROWS else self.n_jobs
+            raw = self.booster.predict(rows, raw_score=True, num_iteration=n, num_threads=threads)
+            out += np.asarray(raw).reshape(len(rows), -1)
+        return out
+
+    def columns(self, n_iteration: int | None) -> NDArray[np.intp]:
+        """Columns tested anywhere in the first iterations."""
+        if self.paths is None:
+            return np.empty(0, dtype=np.intp)
+        return self.paths.columns(n_iteration=n_iteration)
+
+    def columns_read(self, rows: NDArray[np.floating], n_iteration: int | None) -> Booleans:
+        """Columns tested for each row in the first iterations."""
+        if self.paths is None:
+            return np.zeros((len(rows), self.n_columns), dtype=bool)
+        return self.paths.columns_read(rows, n_iteration=n_iteration)
+
+    def __getstate__(self) -> dict[str, Any]:
+        packed = zlib.compress(self.model.encode())
+        return {"packed": packed, "base": self.base, "shape": (self.n_columns, self.n_jobs)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(zlib.decompress(state["packed"]).decode(), state["base"], *state["shape"])  # type: ignore[misc]
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedPair:
+    """f1's trees and g's, with the encoder of the rows: everything prediction needs, and no training data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparing.costs import FeatureCosts
+    >>> from sparing.engines.binning import BinnedData
+    >>> from sparing.engines.boosting import BoostingEngine
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> engine = BoostingEngine(BinnedData(X), X[:, 0] > 0, 2, FeatureCosts([1, 1, 1]), n_estimators=5)
+    >>> pair = BoostedPair.of(engine.grow_one_pass(np.full(500, 0.1), full_rate=0.3))
+    >>> BoostedPredictor(pair).predict_proba(X[:1]).round(2), BoostedPredictor(pair, 0).columns
+    (array([[0.13, 0.87]]), array([], dtype=int64))
+    """
+
+    cheap: BoostedTrees
+    gate: BoostedTrees
+    encoder: ColumnEncoder
+
+    @classmethod
+    def of(cls, grown: Grown, n_jobs: int = 1) -> BoostedPair:
+        """Deal out the trees of a grown booster."""
+        n_columns = grown.encoder.n_columns
+        n_cheap = len(grown.base) - 1
+        text = "" if grown.booster is None else grown.booster.model_to_string(num_iteration=-1)
+        outputs = n_cheap + grown.has_gate
+        cheap = _model_of(text, range(n_cheap), outputs, n_columns)
+        gate = _model_of(text, [n_cheap], outputs, n_columns) if grown.has_gate else ""
+        return cls(
+            BoostedTrees(cheap, grown.base[:-1], n_columns, n_jobs),
+            BoostedTrees(gate, grown.base[-1:], n_columns, n_jobs),
+            grown.encoder,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One side of a pair after its first ``n_iteration`` rounds; None for all."""
+
+    pair: BoostedPair
+    n_iteration: int | None = None
+
+    @property
+    def _trees(self) -> BoostedTrees:
+        raise NotImplementedError
+
+    @cached_property
+    def columns(self) -> NDArray[np.intp]:
+        """Columns tested anywhere in this prefix."""
+        return self._trees.columns(self.n_iteration)
+
+    def columns_read(self, X: Any) -> Booleans:
+        """Columns tested on the paths of each row."""
+        return self._trees.columns_read(self._encoded(X), self.n_iteration)
+
+    def _encoded(self, X: Any) -> NDArray[np.floating]:
+        return self.pair.encoder.encode(X, self.columns)
+
+
+class BoostedPredictor(_Part):
+    """The cheap model f1: class probabilities."""
+
+    @property
+    def _trees(self) -> BoostedTrees:
+        return self.pair.cheap
+
+    def decision_scores(self, X: Any) -> Floats:
+        """f1's logits: of shape (n,) for two classes, (n, n_classes) otherwise."""
+        scores = self._trees.scores(self._encoded(X), self.n_iteration)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Class probabilities, one column per class."""
+        return cheap_proba(self.decision_scores(X))
+
+
+class BoostedGate(_Part):
+    """The gate g: above 0 a row had better go to f0."""
+
+    reads_predictor = False
+
+    @property
+    def _trees(self) -> BoostedTrees:
+        return self.pair.gate
+
+    def score(self, X: Any, proba: Floats | None = None) -> Floats:  # noqa: ARG002
+        """g per row."""
+        return self._trees.scores(self._encoded(X), self.n_iteration)[:, 0]
+
+
+def _model_of(text: str, outputs: Sequence[int], n_outputs: int, n_columns: int) -> str:
+    """LightGBM text model with the trees of some outputs, and of each tree only what prediction needs."""
+    trees = [tree for i, tree in enumerate(text.split("\nTree=")[1:]) if i % n_outputs in outputs]
+    if not trees:
+        return ""
+    lines = [
+        *("tree", "version=v4", f"num_class={len(outputs)}"),
+        *(f"num_tree_per_iteration={len(outputs)}", "label_index=0"),
+        f"max_feature_idx={n_columns - 1}",
+        "feature_names=" + " ".join(f"Column_{j}" for j in range(n_columns)),
+        "feature_infos=" + " ".join(["none"] * n_columns),
+        "",
+    ]
+    for i, tree in enumerate(trees):
+        fields = tree.split("\n\n")[0].split("\n")[1:]
+        kept = [line for line in fields if line.split("=", 1)[0] in _KEPT]
+        lines += [f"Tree={i}", *kept, "", ""]
+    return "\n".join([*lines, "end of trees", ""])
