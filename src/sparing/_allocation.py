@@ -54,7 +54,7 @@ def allocate(
     ----------
     cheap_loss, full_loss : losses of f1 and f0 per row.
     gate : g per row.
-    full_rate : upper bound on the weighted mean of q (P_full), in [0, 1].
+    full_rate : upper bound on the weighted mean of q (P_full), in [0, 1]. At 0, q is 0 and β infinite.
     weight : weights of the rows, or None for equal ones.
     start : a guess of β, for example the last one in a sequence of similar problems.
 
@@ -98,24 +98,35 @@ def _multiplier(
     if start is not None and low < start < high:
         beta = start
     elif len(log_odds) > 4 * _SAMPLE:
-        every = len(log_odds) // _SAMPLE
-        part = None if share is None else share[::every] / share[::every].sum()
-        beta, _ = _multiplier(log_odds[::every], full_rate, part, None)
+        beta = min(_sampled_multiplier(log_odds, full_rate, share), high)
     else:
         beta = _newton(0.0, rate, slope, full_rate, low, high)
-    beta = min(max(beta, low), high)
     target = _TOLERANCE * min(1.0, 1e3 * full_rate)  # a tiny bound deserves a relative error
     for _ in range(100):
         rate, slope = _mean_rate(log_odds, beta, share)
         passes += 1
+        if abs(rate - full_rate) <= target:
+            return beta, passes
         if rate > full_rate:
             low = beta
         else:
             high = beta
-        if abs(rate - full_rate) <= target or high - low <= 4 * np.spacing(high):
+        if high - low <= 4 * np.spacing(high):
             break
         beta = _newton(beta, rate, slope, full_rate, low, high)
-    return beta, passes
+    # Losses so large that doubles cannot meet the tolerance: the side that keeps the bound.
+    return high, passes
+
+
+def _sampled_multiplier(log_odds: Floats, full_rate: float, share: Floats | None) -> float:
+    """β of a sample of the rows."""
+    every = slice(None, None, len(log_odds) // _SAMPLE)
+    if share is None:
+        return _multiplier(log_odds[every], full_rate, None, None)[0]
+    total = share[every].sum()
+    if not total > 0.0:  # none of the rows that count is in the sample
+        return 0.0
+    return _multiplier(log_odds[every], full_rate, share[every] / total, None)[0]
 
 
 def _newton(

@@ -9,6 +9,7 @@ as it is.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +21,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sparing._full_columns import column_use
+from sparing._full_columns import column_use, unwrapped
 from sparing._full_predictor import (
+    DecidingPredictor,
     FullPredictor,
     Output,
     StoredModel,
@@ -31,6 +34,7 @@ from sparing._full_predictor import (
     output_of,
     raw_output,
 )
+from sparing._price_list import short
 from sparing._rows import take_rows
 from sparing.system import Stage, System
 
@@ -38,7 +42,7 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FullModel:
     """f0 as the learners need it.
 
@@ -89,51 +93,78 @@ def fit_full_model(
         return FullModel((stage,), labels, _checked_proba(full_proba, len(y), labels), None)
     if estimator is None:
         estimator = default_full_model(random_state, n_jobs)
-    if is_legacy(estimator):
+    legacy = is_legacy(estimator)
+    if legacy:
         model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
         check_is_fitted_if_possible(model)
         classes = _legacy_classes(model, labels)
     else:
         model, classes = _fitted(estimator, X, y, sample_weight, random_state), labels
     answers = FullPredictor(model, output_of(model), classes, column_use(model, X))
+    some = np.arange(len(y))[:: max(1, len(y) // 2000)]
+    if _decides(answers, take_rows(X, some)):
+        answers = DecidingPredictor(model, answers.output, classes, answers.use)
 
     if full_proba is not None:
-        given = _checked_proba(full_proba, len(y), classes)
+        proba = _checked_proba(full_proba, len(y), classes)
         # The model must answer on the scale of the probabilities it is known by.
-        some = np.arange(len(y))[:: max(1, len(y) // 2000)]
         if answers.output != "predict_proba":
-            answers = answers.adjusted(answers.raw(take_rows(X, some)), given[some], None)
-        return FullModel(_stages(answers), classes, given, model)
+            answers = answers.adjusted(answers.raw(take_rows(X, some)), proba[some], None)
+        return FullModel(_stages(answers), classes, proba, model)
 
-    raw = answers.raw(X) if is_legacy(estimator) else _out_of_bag(model, y, labels)
+    raw = answers.raw(X) if legacy else _out_of_bag(model, y, labels)
     if raw is None:
         raw = _out_of_fold(
             estimator, X, y, labels, answers.output, cv, sample_weight, random_state, n_jobs
         )
     answers = answers.adjusted(raw, np.eye(len(classes))[encode(y, classes)], sample_weight)
-    proba = answers.proba(raw)
-    if is_legacy(estimator):
+    proba = _checked_proba(
+        answers.proba(raw), len(y), classes, f"The full model's {answers.output}"
+    )
+    if legacy:
         _warn_if_in_sample(estimator, proba, y, classes)
     return FullModel(_stages(answers), classes, proba, model)
 
 
 def _stages(answers: FullPredictor) -> tuple[Stage, ...]:
     """One stage, or those of a routed classifier: a system inside a system is one longer system."""
-    system = getattr(answers.model, "system_", None)
-    if isinstance(system, System) and system.classes.tolist() == answers.classes.tolist():
+    system = getattr(unwrapped(answers.model), "system_", None)
+    same_columns = answers.use.inputs is None
+    if (
+        isinstance(system, System)
+        and same_columns
+        and np.array_equal(system.classes, answers.classes)
+    ):
         return system.stages
     return (Stage(answers, name="full"),)
+
+
+def _decides(answers: FullPredictor, X: Any) -> bool:
+    """Whether a model's labels differ from its most probable classes; objects without ``fit`` are not asked."""
+    if answers.output == "predict" or not hasattr(answers.model, "fit"):
+        return False
+    labels = answers.model.predict(answers.use.inputs_of(X))
+    return not np.array_equal(labels, answers.classes[answers.raw(X).argmax(axis=1)])
 
 
 def _fitted(
     estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None, random_state: int | None
 ) -> Any:
     model = _seeded(clone(estimator), random_state)
-    weighted = weight is not None and has_fit_parameter(model, "sample_weight")
     with warnings.catch_warnings():
         # Rows that were never out of bag get the class shares instead, in _out_of_bag.
         warnings.filterwarnings("ignore", message="Some inputs do not have OOB scores")
-        return model.fit(X, y, **({"sample_weight": weight} if weighted else {}))
+        return model.fit(X, y, **_weight_argument(model, weight))
+
+
+def _weight_argument(model: Any, weight: Floats | None) -> dict[str, Any]:
+    """Weights as an argument of ``fit``, of a pipeline's last step for a pipeline; empty if it takes none."""
+    name, taker = "sample_weight", model
+    if isinstance(model, Pipeline):
+        last, taker = model.steps[-1]
+        name = f"{last}__sample_weight"
+    takes = weight is not None and has_fit_parameter(taker, "sample_weight")
+    return {name: weight} if takes else {}
 
 
 # -- honest scores ----------------------------------------------------------------------------------
@@ -163,13 +194,15 @@ def _out_of_fold(
     n_jobs: int | None,
 ) -> Floats:
     folds = list(folds_of(cv, y, random_state).split(np.zeros(len(y)), y))
-    covered = np.concatenate([test for _, test in folds])
-    if len(np.unique(covered)) != len(y):
+    if len(np.unique(np.concatenate([test for _, test in folds]))) != len(y):
         raise ValueError(
             "cv must put every row into a test fold once; use KFold or StratifiedKFold."
         )
 
     def fold(train: Codes, test: Codes) -> Floats:
+        present = np.unique(y[train])
+        if len(present) == 1:  # the only row of the other class is in the test fold
+            return np.eye(len(classes))[np.repeat(encode(present, classes), len(test))]
         part = None if weight is None else weight[train]
         model = _fitted(estimator, take_rows(X, train), y[train], part, random_state)
         return raw_output(model, output, take_rows(X, test), classes)
@@ -182,15 +215,24 @@ def _out_of_fold(
 
 
 def folds_of(cv: Any, y: NDArray[Any], random_state: int | None) -> BaseCrossValidator:
-    """A splitter; a number gives stratified, shuffled folds, as many as the rarest class allows."""
+    """A splitter; a number gives stratified, shuffled folds whatever the rarest class."""
     if not isinstance(cv, int | np.integer):
         return check_cv(cv, y, classifier=True)
     if cv < 2:
         raise ValueError(f"cv is {cv}: out-of-fold probabilities need at least 2 folds.")
-    rarest = int(np.unique(y, return_counts=True)[1].min())
-    if rarest < 2:
+    largest = int(np.unique(y, return_counts=True)[1].max())
+    if largest < 2:
         return KFold(min(int(cv), len(y)), shuffle=True, random_state=random_state)
-    return StratifiedKFold(min(int(cv), rarest), shuffle=True, random_state=random_state)
+    return _StratifiedFolds(min(int(cv), largest), shuffle=True, random_state=random_state)
+
+
+class _StratifiedFolds(StratifiedKFold):
+    """Stratified folds in which a class may be rarer than the folds: some training parts do without it then."""
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Codes, Codes]]:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The least populated class")
+            return iter(list(super().split(X, y, groups)))
 
 
 # -- what was passed --------------------------------------------------------------------------------
@@ -200,16 +242,18 @@ def is_legacy(estimator: Any) -> bool:
     """Whether a model is used as it is: frozen, without ``fit``, or already fitted."""
     if isinstance(estimator, FrozenEstimator) or not hasattr(estimator, "fit"):
         return True
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return False
     try:
         check_is_fitted(estimator)
-    except (NotFittedError, TypeError):
+    except NotFittedError:
         return False
     return True
 
 
 def check_is_fitted_if_possible(model: Any) -> None:
-    """Raise for a frozen model that was never fitted; objects without ``fit`` are taken at their word."""
-    if hasattr(model, "fit"):
+    """Raise for a frozen model that was never fitted; what is not scikit-learn's is taken at its word."""
+    if hasattr(model, "fit") and hasattr(model, "__sklearn_tags__"):
         check_is_fitted(model)
 
 
@@ -217,13 +261,15 @@ def _legacy_classes(model: Any, labels: NDArray[Any]) -> NDArray[Any]:
     classes = getattr(model, "classes_", None)
     if classes is None:
         return labels
-    unseen = [label for label in labels.tolist() if label not in set(np.asarray(classes).tolist())]
+    classes = np.asarray(classes)
+    known = set(classes.tolist())
+    unseen = [label for label in labels.tolist() if label not in known]
     if unseen:
         raise ValueError(
-            f"y has labels the full model does not know: {unseen}; it knows {np.asarray(classes).tolist()}. "
+            f"y has labels the full model does not know: {short(unseen)}; it knows {short(classes.tolist())}. "
             "Relabel y, or use a full model trained with these classes."
         )
-    return np.asarray(classes)
+    return classes
 
 
 def _warn_if_in_sample(
@@ -241,21 +287,21 @@ def _warn_if_in_sample(
         )
 
 
-def _checked_proba(proba: Any, n: int, classes: NDArray[Any]) -> Floats:
+def _checked_proba(proba: Any, n: int, classes: NDArray[Any], what: str = "full_proba") -> Floats:
     proba = np.asarray(proba, dtype=float)
     if proba.ndim == 1 and len(classes) == 2:
         proba = np.column_stack([1.0 - proba, proba])
     if proba.shape != (n, len(classes)):
         raise ValueError(
-            f"full_proba has shape {proba.shape}; it needs one row per row of X and one column per class, "
-            f"({n}, {len(classes)}), in the order {classes.tolist()}."
+            f"{what} has shape {proba.shape}; it needs one row per row of X and one column per class, "
+            f"({n}, {len(classes)}), in the order {short(classes.tolist())}."
         )
     bad = ~(np.isfinite(proba).all(axis=1) & (proba >= 0).all(axis=1))
     bad |= np.abs(proba.sum(axis=1) - 1.0) > 1e-3
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise ValueError(
-            f"full_proba row {row} is {proba[row].tolist()}: probabilities are finite, 0 or more and sum to 1."
+            f"{what}, row {row} is {proba[row].tolist()}: probabilities are finite, 0 or more and sum to 1."
         )
     return proba
 

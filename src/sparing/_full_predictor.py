@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
+from sklearn.pipeline import Pipeline
 
-from sparing._full_columns import ColumnUse
+from sparing._full_columns import ColumnUse, unwrapped
+from sparing._price_list import short
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Output = Literal["predict_proba", "decision_function", "predict"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FullPredictor:
     """A model as a stage's predictor: probabilities whatever it offers, and the columns it uses.
 
@@ -78,6 +80,17 @@ class FullPredictor:
         return self
 
 
+@dataclass(frozen=True, eq=False)
+class DecidingPredictor(FullPredictor):
+    """A model whose label is not always its most probable class: a tuned threshold, ties broken by votes."""
+
+    def decide(self, X: Any) -> Codes:
+        """Class per row, as the model itself says."""
+        return encode(
+            self.model.predict(self.use.inputs_of(X)), self.classes, "The full model answers"
+        )
+
+
 @dataclass(frozen=True)
 class StoredModel:
     """A legacy system known only by its logs: it can be routed to and priced, not asked."""
@@ -103,6 +116,8 @@ def output_of(model: Any) -> Output:
     names: tuple[Output, ...] = ("predict_proba", "decision_function", "predict")
     for name in names:
         if callable(getattr(model, name, None)):
+            if name == "decision_function":
+                _check_one_value_per_class(model)
             return name
     raise TypeError(
         f"estimator {type(model).__name__} has none of predict_proba, decision_function and predict: "
@@ -110,24 +125,43 @@ def output_of(model: Any) -> Output:
     )
 
 
+def _check_one_value_per_class(model: Any) -> None:
+    last = unwrapped(model)
+    last = unwrapped(last.steps[-1][1]) if isinstance(last, Pipeline) else last
+    by_pairs = getattr(last, "decision_function_shape", "ovr") == "ovo"
+    # With three classes there are three pairs, and nobody would notice.
+    if by_pairs and len(getattr(last, "classes_", ())) > 2:
+        raise ValueError(
+            f"The decision values of this {type(last).__name__} are of pairs of classes: set "
+            "decision_function_shape='ovr', which also works on a fitted model and changes no prediction."
+        )
+
+
 def raw_output(model: Any, output: Output, X: Any, classes: NDArray[Any]) -> Floats:
+    """Probabilities, decision values or one-hot labels of a model, one column per class."""
     values = np.asarray(getattr(model, output)(X))
     if output == "predict":
         return np.eye(len(classes))[encode(values, classes, "The full model answers")]
-    own = getattr(model, "classes_", classes)
-    if values.ndim == 1:  # a binary decision function: half the distance on either side
-        values = np.column_stack([-values / 2, values / 2])
-    if values.shape[1] != len(own):
+    own = np.asarray(getattr(model, "classes_", classes))
+    if values.ndim == 2 and values.shape[1] == 1 and len(own) == 2:
+        values = values[:, 0]
+    if (
+        values.ndim == 1 and len(own) == 2
+    ):  # of the second class; half a decision value on either side
+        pair = (1.0 - values, values) if output == "predict_proba" else (-values / 2, values / 2)
+        values = np.column_stack(pair)
+    if values.shape != (X.shape[0], len(own)):
         raise ValueError(
-            f"The full model's {output} has {values.shape[1]} columns for {len(own)} classes."
+            f"The full model's {output} has shape {values.shape} for {X.shape[0]} rows and {len(own)} classes, "
+            f"{own.tolist()}. If it knows more classes, let it name them in `classes_`."
         )
-    if len(own) == len(classes) and np.array_equal(own, classes):
+    if np.array_equal(own, classes):
         return values.astype(float)
     # A fold may lack a class: impossible by probability, or just below the worst by decision value.
     missing = 0.0 if output == "predict_proba" else values.min(axis=1, keepdims=True) - 1.0
     out = np.empty((len(values), len(classes)))
     out[:] = missing
-    out[:, encode(np.asarray(own), classes)] = values
+    out[:, encode(own, classes)] = values
     return out
 
 
@@ -148,6 +182,6 @@ def encode(y: NDArray[Any], classes: NDArray[Any], who: str = "y has") -> Codes:
     unknown = [label for label in found.tolist() if label not in place]
     if unknown:
         raise ValueError(
-            f"{who} labels that are not among the classes {classes.tolist()}: {unknown}."
+            f"{who} labels that are not among the classes ({short(classes.tolist())}): {short(unknown)}."
         )
     return np.array([place[label] for label in found.tolist()], dtype=np.intp)[inverse.ravel()]

@@ -1,6 +1,6 @@
 """Price lists: reading, checking and printing what a user wrote, each error naming the culprit.
 
-Called by ``costs`` alone, which does the arithmetic.
+Called by ``costs``, which does the arithmetic.
 """
 
 from __future__ import annotations
