@@ -144,7 +144,11 @@ class BoosterPaths:
         return np.flatnonzero(self._used[self._selected(outputs, n_iteration)].any(axis=0))
 
     def columns_read(
-        self, X: Any, outputs: Sequence[int] | None = None, n_iteration: int | None = None
+        self,
+        X: Any,
+        outputs: Sequence[int] | None = None,
+        n_iteration: int | None = None,
+        n_jobs: int = 1,
     ) -> Booleans:
         """Columns tested for each row: bool of shape (n_rows, n_columns).
 
@@ -153,6 +157,7 @@ class BoosterPaths:
         X : rows, as ``booster.predict`` takes them
         outputs : outputs whose trees are asked; None for all.
         n_iteration : the first iterations only; None for all.
+        n_jobs : threads of LightGBM.
         """
         trees = self._selected(outputs, n_iteration)
         # A tree of a single leaf tests nothing.
@@ -162,7 +167,9 @@ class BoosterPaths:
             return mask
         last = int(trees[-1]) // self.n_outputs + 1
         for rows in row_chunks(X.shape[0], max(1, _CHUNK_CELLS // (last * self.n_outputs))):
-            leaves = self.booster.predict(take_rows(X, rows), pred_leaf=True, num_iteration=last)
+            leaves = self.booster.predict(
+                take_rows(X, rows), pred_leaf=True, num_iteration=last, num_threads=n_jobs
+            )
             leaves = np.asarray(leaves, dtype=np.int32).reshape(len(rows), -1)
             if len(trees) < leaves.shape[1]:
                 leaves = leaves[:, trees]
