@@ -1,7 +1,21 @@
 """Predictions that spend only what they need."""
 
 from sparing.adapt import AdaptGbrtClassifier, AdaptLinClassifier
+from sparing.baselines import GreedyMiserClassifier
 from sparing.costs import FeatureCosts
+from sparing.displays import ConvergenceDisplay, FrontierDisplay, RoutingDisplay
+from sparing.frontier import Frontier
+from sparing.system import System
 
-__all__ = ["AdaptGbrtClassifier", "AdaptLinClassifier", "FeatureCosts"]
+__all__ = [
+    "AdaptGbrtClassifier",
+    "AdaptLinClassifier",
+    "ConvergenceDisplay",
+    "FeatureCosts",
+    "Frontier",
+    "FrontierDisplay",
+    "GreedyMiserClassifier",
+    "RoutingDisplay",
+    "System",
+]
 __version__ = "0.1.0"

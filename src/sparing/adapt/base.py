@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from sparing._alternation import History, Problem
@@ -18,6 +18,7 @@ from sparing._cuts import threshold_cuts
 from sparing._full_model import FullModel
 from sparing._losses import full_loss
 from sparing._routed import RoutedClassifier, Training
+from sparing._settings import PENALTY_CONSTRAINT, numbers
 from sparing.system import Stage, System
 
 Floats = NDArray[np.float64]
@@ -48,11 +49,7 @@ class AdaptClassifier(RoutedClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "full_rate": [Interval(Real, 0, 1, closed="both"), "array-like"],
-        "cost_penalty": [
-            Interval(Real, 0, None, closed="left"),
-            StrOptions({"auto"}),
-            "array-like",
-        ],
+        "cost_penalty": PENALTY_CONSTRAINT,
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "cv": ["cv_object"],
@@ -72,7 +69,7 @@ class AdaptClassifier(RoutedClassifier):
         losses = full_loss(full.proba, training.y)
         problems = [
             Problem(training.y, losses, training.weight, rate, training.costs)
-            for rate in _numbers("full_rate", self.full_rate, upper=1.0)
+            for rate in numbers("full_rate", self.full_rate, upper=1.0)
         ]
         self._variants: list[tuple[System, Floats]] = []
         histories = list[History]()
@@ -89,12 +86,6 @@ class AdaptClassifier(RoutedClassifier):
             self.full_rate_, self.cost_penalty_ = rate, penalty
         self.history_ = {k: np.concatenate([h[k] for h in histories]) for k in histories[0]}
         return self._variants[-1][0]
-
-    def _penalties(self, automatic: float) -> list[float]:
-        """Penalties to solve for, the largest first."""
-        if isinstance(self.cost_penalty, str):
-            return [automatic]
-        return sorted(_numbers("cost_penalty", self.cost_penalty), reverse=True)
 
     def gate_function(self, X: Any) -> Floats:
         """The gate g per row: above 0 (or the threshold set later) the row goes to the full model."""
@@ -114,6 +105,11 @@ class AdaptClassifier(RoutedClassifier):
         """The gate g."""
         return self.system_.stages[0].gate
 
+    @property
+    def n_iter_(self) -> int:
+        """Alternations (or rounds of trees) it took to learn the fitted system."""
+        return int(self.history_["iteration"][-1])
+
     def staged_systems(self) -> list[System]:
         """All systems of this fit, for a :class:`~sparing.Frontier`: every setting, size and many thresholds.
 
@@ -131,13 +127,3 @@ class AdaptClassifier(RoutedClassifier):
         other = super()._with_system(system)
         other._variants = [(s.with_costs(system.costs), cuts) for s, cuts in self._variants]
         return other
-
-
-def _numbers(name: str, given: Any, upper: float = np.inf) -> list[float]:
-    values = np.atleast_1d(np.asarray(given, dtype=float))
-    if values.ndim != 1 or not len(values) or not ((values >= 0) & (values <= upper)).all():
-        between = "0 or more" if upper == np.inf else f"from 0 to {upper:g}"
-        raise ValueError(
-            f"{name} is a number {between}, or a sequence of such numbers; got {given!r}."
-        )
-    return values.tolist()

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
-from sparing._alternation import History, Problem, alternate
+from sparing._alternation import Problem, alternate
+from sparing._boosted import BoostedClassifier, prefixes, round_history
 from sparing._full_model import FullModel
 from sparing._routed import Training
 from sparing._rows import take_rows
 from sparing.adapt.base import AdaptClassifier, Learnt
-from sparing.engines.binning import BinnedData
 from sparing.engines.boosted_parts import BoostedGate, BoostedPair, BoostedPredictor
-from sparing.engines.boosting import BoostingEngine, Grown, auto_cost_penalty
+from sparing.engines.boosting import BoostingEngine, Grown
 from sparing.system import Stage
 
 Floats = NDArray[np.float64]
@@ -51,7 +50,7 @@ class _GrownStep:
         return np.array([column for column, _ in self.grown.bought], dtype=np.intp)
 
 
-class AdaptGbrtClassifier(AdaptClassifier):
+class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
     """Adapt-Gbrt: cheap model and gate as gradient-boosted trees, beside a full model.
 
     A split pays for a column the first time any tree of f1 or g uses it. Easy rows are answered by f1, the gate sends
@@ -115,12 +114,8 @@ class AdaptGbrtClassifier(AdaptClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **AdaptClassifier._parameter_constraints,
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "max_depth": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
-        "newton": ["boolean"],
+        **BoostedClassifier._boosting_constraints,
         "schedule": [StrOptions({"one-pass", "alternate"})],
-        "lightgbm_params": [Mapping, None],
     }
 
     def __init__(
@@ -166,30 +161,18 @@ class AdaptGbrtClassifier(AdaptClassifier):
         full: FullModel,  # noqa: ARG002
         problems: list[Problem],
     ) -> Iterator[tuple[float, float, Learnt]]:
-        data = BinnedData(training.X)
         n = len(training.y)
         some = take_rows(training.X, np.arange(0, n, max(1, n // _SCORED_ROWS)))
-        for penalty in self._penalties(auto_cost_penalty(training.costs, self.newton)):
-            engine = BoostingEngine(
-                data,
-                training.y,
-                len(training.classes),
-                training.costs,
-                sample_weight=training.weight,
-                n_estimators=self.n_estimators,
-                max_depth=self.max_depth,
-                learning_rate=self.learning_rate,
-                newton=self.newton,
-                cost_penalty=penalty,
-                random_state=training.seed,
-                n_jobs=self.n_jobs,
-                params=self.lightgbm_params,
-            )
+        for engine in self._engines(training, gate=True):
             start = None
             for problem in problems:
                 if self.schedule == "alternate" and start is None:
                     start = engine.grow(np.zeros(n)).cheap
-                yield problem.full_rate, penalty, self._grow(problem, engine, start, some)
+                yield (
+                    problem.full_rate,
+                    engine.cost_penalty,
+                    self._grow(problem, engine, start, some),
+                )
 
     def _grow(
         self, problem: Problem, engine: BoostingEngine, start: Floats | None, some: Any
@@ -208,39 +191,12 @@ class AdaptGbrtClassifier(AdaptClassifier):
             grown, q, history = outcome.fit.grown, outcome.q, outcome.history
         else:
             grown = engine.grow_one_pass(problem.full_loss, problem.full_rate)
-            q, history = grown.q, _round_history(grown, problem, engine.cost_penalty)
+            q, history = grown.q, round_history(grown, problem.costs, engine.cost_penalty)
         pair = BoostedPair.of(grown, effective_n_jobs(self.n_jobs))
         return Learnt([_variant(pair, t, some) for t in prefixes(grown.n_iterations)], q, history)
-
-
-def prefixes(n_iterations: int) -> list[int | None]:
-    """Numbers of rounds at which a smaller system is kept, each about 1.5 times the last; None is all."""
-    sizes: list[int | None] = []
-    size = 4
-    while size < 0.8 * n_iterations:
-        sizes.append(size)
-        size = int(size * 1.5) + 1
-    return [*sizes, None]
 
 
 def _variant(pair: BoostedPair, n_iteration: int | None, some: Any) -> tuple[Stage, Floats]:
     gate = BoostedGate(pair, n_iteration)
     stage = Stage(BoostedPredictor(pair, n_iteration), gate, name="cheap")
     return stage, gate.score(some)
-
-
-def _round_history(grown: Grown, problem: Problem, penalty: float) -> History:
-    """History of a single run, an entry per round, the penalty for what was bought so far included."""
-    rounds = len(grown.history["objective"])
-    bought = np.zeros(len(problem.costs.columns), dtype=bool)
-    price = np.zeros(rounds)
-    for column, t in grown.bought:
-        bought[column] = True
-        price[t + 1 :] = problem.costs.of(bought)
-    return {
-        "iteration": np.arange(rounds, dtype=float),
-        "objective": grown.history["objective"] + penalty * price,
-        "allocation_rate": grown.history["mean_q"],
-        "n_columns": grown.history["n_columns"],
-        "cost": price,
-    }

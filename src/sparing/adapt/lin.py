@@ -15,6 +15,7 @@ from sparing._alternation import Outcome, Problem, alternate, column_mask
 from sparing._full_model import FullModel
 from sparing._losses import cheap_loss
 from sparing._routed import Training
+from sparing._settings import penalties
 from sparing.adapt.base import AdaptClassifier, Learnt
 from sparing.engines.design import Design
 from sparing.engines.linear import LinearFit, LinearProblem
@@ -155,7 +156,7 @@ class AdaptLinClassifier(AdaptClassifier):
             starts = given
             first = problem.allocate(*starts[0]).q
             automatic = AUTO_SHARE * rows.max_penalty(first, prices, ridge=self.ridge)
-            for penalty in self._penalties(automatic):
+            for penalty in penalties(self.cost_penalty, automatic):
                 step = LinearStepper(rows, prices.scaled(penalty), self.ridge, owner)
                 tried = [self._alternate(problem, step, start) for start in starts]
                 tried += [
@@ -224,11 +225,19 @@ def _stage(design: Design, fit: LinearFit) -> Stage:
 
 
 def _given_start(init: Any, X: Any, n_outputs: int) -> tuple[Floats, Floats]:
-    values = np.nan_to_num(np.asarray(X, dtype=float))
     shapes = ((X.shape[1],) if n_outputs == 1 else (X.shape[1], n_outputs), (X.shape[1],))
     if len(init) != 2 or tuple(np.shape(part) for part in init) != shapes:
         raise ValueError(
             f"init is a pair of coefficients (f1, g) of shapes {shapes[0]} and {shapes[1]}; "
             f"got {[np.shape(part) for part in init]}."
         )
-    return values @ np.asarray(init[0], dtype=float), values @ np.asarray(init[1], dtype=float)
+    try:
+        cheap, gate = (np.asarray(part, dtype=float) for part in init)
+        values = np.nan_to_num(np.asarray(X, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"init as coefficients needs numbers in init and in X: {error}."
+        ) from error
+    if not (np.isfinite(cheap).all() and np.isfinite(gate).all()):
+        raise ValueError("init contains NaN or infinity: give finite coefficients.")
+    return values @ cheap, values @ gate
