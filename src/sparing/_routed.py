@@ -7,6 +7,7 @@ explanations are the system's, checked here once.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,8 +15,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d, get_tags
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import (
+    _safe_indexing,
+    check_consistent_length,
+    check_random_state,
+    column_or_1d,
+    get_tags,
+)
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -27,6 +36,7 @@ from sklearn.utils.validation import (
 
 from sparing._full_model import FullModel, fit_full_model
 from sparing._full_predictor import encode
+from sparing._price_list import short
 from sparing.costs import FeatureCosts, resolve_costs
 from sparing.system import Accounting, Stage, System
 
@@ -140,16 +150,25 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
         full_proba: Any,
         seed: int | None,
     ) -> FullModel | None:
-        return fit_full_model(
-            self.estimator,
-            X,
-            y,
-            cv=self.cv,
-            sample_weight=weight,
-            full_proba=full_proba,
-            random_state=seed,
-            n_jobs=self.n_jobs,
-        )
+        try:
+            return fit_full_model(
+                self.estimator,
+                X,
+                y,
+                cv=self.cv,
+                sample_weight=weight,
+                full_proba=full_proba,
+                random_state=seed,
+                n_jobs=self.n_jobs,
+            )
+        except ValueError as error:
+            texts = [name for name, values in _columns(X) if values.dtype.kind in "OU"]
+            if "could not convert string" not in str(error) or not texts:
+                raise
+            raise ValueError(
+                f"The full model does not take text, which column {short(texts)} holds ({error}). Encode it inside the "
+                "full model, in a Pipeline with a ColumnTransformer: prices stay those of the raw columns."
+            ) from error
 
     # -- checks ---------------------------------------------------------------------------------
 
@@ -160,6 +179,11 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
             )
         X = self._check_rows(X, reset=True)
         y = column_or_1d(y, warn=True)
+        nameless = np.flatnonzero(_missing(y))
+        if len(nameless):
+            raise ValueError(
+                f"y contains NaN or None: {len(nameless)} of {len(y)} labels, the first in row {nameless[0]}."
+            )
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         check_consistent_length(X, y)
@@ -172,27 +196,64 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
         if hasattr(X, "columns") and hasattr(X, "shape"):
+            self._check_frame(X, reset=reset)
+        else:
+            X = validate_data(
+                self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
+            )
+        self._check_cells(X)
+        return X
+
+    def _check_frame(self, X: Any, *, reset: bool) -> None:
+        try:
             validate_data(self, X, reset=reset, skip_check_array=True)
-            if X.shape[0] == 0 or X.shape[1] == 0:
-                raise ValueError(
-                    f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) "
-                    f"(shape={tuple(X.shape)}) while a minimum of 1 is required."
-                )
-            return X
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan" if self._allows_nan() else True,
-        )
+        except ValueError as error:
+            if "same order" not in str(error):  # all other differences are named by scikit-learn
+                raise
+            pairs = zip(map(str, X.columns), self.feature_names_in_, strict=True)
+            moved = [f"{new!r} where {old!r} was" for new, old in pairs if new != old]
+            raise ValueError(
+                f"{error}- {', '.join(moved[:4])}{', ...' * (len(moved) > 4)}: use X[model.feature_names_in_]."
+            ) from None
+        if X.shape[0] == 0 or X.shape[1] == 0:
+            raise ValueError(
+                f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) "
+                f"(shape={tuple(X.shape)}) while a minimum of 1 is required."
+            )
+
+    def _check_cells(self, X: Any) -> None:
+        """Refuse infinite cells, and missing ones where the full model would, naming the columns."""
+        if isinstance(X, np.ndarray):
+            with np.errstate(all="ignore"):
+                if np.isfinite(X.sum()):  # one pass tells that there is nothing to look for
+                    return
+        columns = list(_columns(X))
+        infinite = [name for name, values in columns if _infinite(values).any()]
+        if infinite:
+            raise ValueError(
+                f"X contains infinity in column {short(infinite)}: clip such values, or replace them by NaN if they "
+                "stand for missing ones."
+            )
+        if self._allows_nan():
+            return
+        read = getattr(self.estimator, "feature_names_in_", None)
+        missing = {
+            name: int(_missing(values).sum())
+            for name, values in columns
+            if read is None or not isinstance(name, str) or name in read
+        }
+        found = [
+            f"{name!r} ({count} of {X.shape[0]} rows)" for name, count in missing.items() if count
+        ]
+        if found:
+            raise ValueError(
+                f"X contains NaN in column {', '.join(found[:8])}{', ...' * (len(found) > 8)}, and the full model "
+                f"{type(self.estimator).__name__} takes no missing values: put an imputer before it in a Pipeline, or "
+                "use a full model that takes them, such as HistGradientBoostingClassifier."
+            )
 
     def _allows_nan(self) -> bool:
-        """Missing cells are fine when the full model says it takes them; legacy objects are not asked."""
-        estimator = getattr(self, "estimator", None)
-        if estimator is None or not hasattr(estimator, "__sklearn_tags__"):
-            return True
-        return bool(get_tags(estimator).input_tags.allow_nan)
+        return takes_missing(getattr(self, "estimator", None))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -272,3 +333,56 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
         other = copy(self)
         other.system_ = system
         return other
+
+
+# -- cells ------------------------------------------------------------------------------------------
+
+
+def takes_missing(model: Any) -> bool:
+    """Whether a model may be given missing cells; where that cannot be known it is left to the model to refuse them.
+
+    Tags that say yes are believed. No is also what they say when nobody has set them, and what wrappers say whatever is
+    inside, so a no counts only from scikit-learn's own simple models.
+    """
+    if not hasattr(model, "__sklearn_tags__") or get_tags(model).input_tags.allow_nan:
+        return True
+    if isinstance(model, RoutedClassifier):
+        return False
+    if isinstance(model, ColumnTransformer | FeatureUnion):
+        return True
+    if isinstance(model, Pipeline):
+        for _, step in model.steps:
+            if not takes_missing(step):
+                return False
+            if type(step).__module__.startswith("sklearn.impute"):
+                return True
+        return True
+    if getattr(model, "estimator", None) is not None:
+        return takes_missing(model.estimator)
+    if getattr(model, "estimators", None):
+        return all(takes_missing(part) for _, part in model.estimators)
+    return not type(model).__module__.startswith("sklearn.")
+
+
+def _columns(X: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
+    """Name or number of each column, and its values."""
+    if isinstance(X, np.ndarray):
+        yield from enumerate(X.T)
+        return
+    for j, name in enumerate(X.columns):
+        yield name, np.asarray(_safe_indexing(X, j, axis=1))
+
+
+def _infinite(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.isinf(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
+
+
+def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Cells without a value: NaN, None, and the NA of data frames."""
+    if values.dtype.kind == "O":
+        # Nothing that is missing equals itself, except None; pandas' NA does not even say so.
+        return np.array(
+            [v is None or type(v).__name__ == "NAType" or v != v for v in values.tolist()],
+            dtype=bool,
+        )
+    return np.isnan(values) if values.dtype.kind in "fmM" else np.zeros(len(values), dtype=bool)

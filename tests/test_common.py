@@ -1,0 +1,32 @@
+"""scikit-learn's own checks, for every routed classifier. A new class joins ``SMALL``."""
+
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sparing import AdaptLinClassifier
+
+FOREST = RandomForestClassifier(5, oob_score=True, random_state=0)
+
+SMALL = [AdaptLinClassifier(FOREST, max_iter=3, random_state=0)]
+DEFAULT = [AdaptLinClassifier()]
+
+
+def expected_failures(estimator):
+    return {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "the full model is fitted here, and its bootstrap samples or folds depend on the number of rows; with a "
+            "frozen one weights equal copies (test_adapt.py)"
+        )
+    }
+
+
+@parametrize_with_checks(SMALL, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(DEFAULT, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks_of_the_default(estimator, check):
+    check(estimator)
