@@ -34,11 +34,27 @@ from sparing.engines.gradients import (
     RoundObjective,
     SolvedAllocation,
 )
+from sparing.engines.wallet import Wallet
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 _OURS = ("objective", "num_class", "metric", "boost_from_average", "linear_tree", "boosting")
+_ALIASES = {
+    alias: name
+    for name, aliases in {
+        "learning_rate": "eta shrinkage_rate",
+        "num_leaves": "num_leaf max_leaves max_leaf max_leaf_nodes",
+        "min_data_in_leaf": "min_data min_data_per_leaf min_child_samples min_samples_leaf",
+        "min_sum_hessian_in_leaf": "min_sum_hessian min_sum_hessian_per_leaf min_hessian min_child_weight",
+        "lambda_l2": "reg_lambda lambda l2_regularization",
+        "min_gain_to_split": "min_split_gain",
+        "num_threads": "num_thread nthread nthreads n_jobs",
+        "seed": "random_seed random_state",
+        "verbosity": "verbose",
+    }.items()
+    for alias in aliases.split()
+}
 _RATE_FLOOR = 1e-6
 """Start rates are kept this far from 0 and 1: log-odds must stay finite."""
 
@@ -106,7 +122,7 @@ class BoostingEngine:
     n_classes : int
     costs : FeatureCosts
     sample_weight : array of shape (n_rows,), optional
-        Counts, as if rows were repeated.
+        Counts, as if rows were repeated (up to LightGBM's rounding of the number of rows per bin).
     n_estimators : int, default=100
         Rounds; each grows one tree per output.
     max_depth : int, default=4
@@ -229,7 +245,7 @@ class BoostingEngine:
         objective = RoundObjective(
             self.y, self.n_classes, self.weight, outputs, self.newton, allocation
         )
-        wallet = _Wallet(self.costs, 2.0 * float(self.weight.sum()) * self.cost_penalty)
+        wallet = Wallet(self.costs, 2.0 * float(self.weight.sum()) * self.cost_penalty)
         booster, raw = None, None
         if self.data.usable.any():
             booster = self._boost(objective, wallet)
@@ -262,7 +278,7 @@ class BoostingEngine:
             encoder=self.data.encoder,
         )
 
-    def _boost(self, objective: RoundObjective, wallet: _Wallet) -> lightgbm.Booster | None:
+    def _boost(self, objective: RoundObjective, wallet: Wallet) -> lightgbm.Booster | None:
         """All rounds; None when not even the first finds a split worth its price."""
         params = self._params | {"num_class": len(objective.base)} | wallet.penalties()
         booster = lightgbm.Booster(params, self.data.dataset)
@@ -294,43 +310,6 @@ class BoostingEngine:
         return cheap[:, 0].copy() if self._n_cheap == 1 else cheap.copy(), scores[:, -1].copy()
 
 
-class _Wallet:
-    """What has been bought and what the rest still costs, in units of LightGBM's gain.
-
-    LightGBM's gain is ΣG²/H, twice the fall of the summed loss: hence a price of 2·W·cost_penalty·c.
-    """
-
-    def __init__(self, costs: FeatureCosts, unit: float) -> None:
-        self._costs = costs
-        self._unit = unit
-        self._owned = np.zeros(len(costs.items), dtype=bool)
-        self._bought = np.zeros(len(costs.columns), dtype=bool)
-        self._order: list[tuple[int, int]] = []
-        self._prices = unit * costs.marginal(self._owned)
-
-    def penalties(self) -> dict[str, Any]:
-        """LightGBM's parameters: what each column would cost now."""
-        if self._unit == 0.0:
-            return {}
-        return {"cegb_tradeoff": 1.0, "cegb_penalty_feature_coupled": self._prices.tolist()}
-
-    def pay(self, used: NDArray[np.bool_], t: int) -> bool:
-        """Buy the columns used for the first time; True when one had a price, so that others' gains may be wrong."""
-        new = used & ~self._bought
-        if not new.any():
-            return False
-        had_price = bool((self._prices[new] > 0).any())
-        self._bought |= new
-        self._order += [(int(column), t) for column in np.flatnonzero(new)]
-        self._owned |= self._costs.needs[new].any(axis=0)
-        self._prices = self._unit * self._costs.marginal(self._owned)
-        return had_price
-
-    def receipts(self, used: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
-        """(column, round) in the order of purchase, without columns that only a rolled-back tree used."""
-        return tuple(entry for entry in self._order if used[entry[0]])
-
-
 def _used(booster: lightgbm.Booster) -> NDArray[np.bool_]:
     return booster.feature_importance("split") > 0
 
@@ -350,16 +329,19 @@ def _training_scores(booster: lightgbm.Booster) -> Floats:
 def _safe_params(n_rows: int, total_weight: float, newton: bool) -> dict[str, Any]:
     """Defaults that hold from ten rows to millions, for two classes and for many."""
     # Without a floor under the hessian the logits of rare classes run away (Forest, 7 classes).
-    ridge = min(1.0, total_weight / 100) if newton else 0.0
+    ridge = min(1.0, total_weight / 100)
     few = max(1, n_rows // 50)
     return {
         "objective": "none",
         "metric": "None",
         "boost_from_average": False,
         "learning_rate": 0.2 if newton else 1.0,
-        "lambda_l2": ridge,
-        "min_sum_hessian_in_leaf": ridge,
-        "min_data_in_leaf": min(20, few),
+        "lambda_l2": ridge if newton else 0.0,
+        # Without Newton steps the hessian is the weight: twenty rows, or a fiftieth of a small table. LightGBM's sums
+        # fall a few last digits short of whole numbers.
+        "min_sum_hessian_in_leaf": ridge if newton else min(20.0, total_weight / 50) - 1e-6,
+        # LightGBM guesses the rows of a leaf from its hessian; two minima in one currency are one too many.
+        "min_data_in_leaf": 0,
         "min_data_per_group": min(100, few),
         "cat_smooth": min(10.0, n_rows / 100),
         "cat_l2": min(10.0, total_weight / 100),
@@ -379,6 +361,9 @@ def _checked(params: Mapping[str, Any]) -> dict[str, Any]:
         # There the prices are ignored, or the workers disagree about them.
         if name in ("device", "device_type") and value != "cpu":
             raise ValueError(f"{name}={value!r}: LightGBM knows prices on the cpu only.")
-        if name in ("tree_learner", "tree") and value != "serial":
+        if name in ("tree_learner", "tree", "tree_type") and value != "serial":
             raise ValueError(f"{name}={value!r}: LightGBM knows prices in serial learning only.")
+        if name in _ALIASES:
+            # Given both, LightGBM takes the main name, set here, and says nothing.
+            raise ValueError(f"{name}: use LightGBM's main name for it, {_ALIASES[name]}.")
     return dict(params)
