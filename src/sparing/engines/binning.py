@@ -71,7 +71,8 @@ class ColumnEncoder:
         if _is_numeric_array(X) and not self.levels:
             return X if X.dtype.kind == "f" and X.dtype.itemsize in (4, 8) else X.astype(float)
         out = np.full(X.shape, np.nan)
-        for j in range(self.n_columns) if columns is None else columns:
+        # Plain integers: polars takes no others.
+        for j in map(int, range(self.n_columns) if columns is None else columns):
             values = _column(X, j)
             if j in self.levels:
                 code = self._codes[j]
