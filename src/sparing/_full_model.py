@@ -143,8 +143,12 @@ def _decides(answers: FullPredictor, X: Any) -> bool:
     """Whether a model's labels differ from its most probable classes; objects without ``fit`` are not asked."""
     if answers.output == "predict" or not hasattr(answers.model, "fit"):
         return False
-    labels = answers.model.predict(answers.use.inputs_of(X))
-    return not np.array_equal(labels, answers.classes[answers.raw(X).argmax(axis=1)])
+    labels = np.asarray(answers.model.predict(answers.use.inputs_of(X)))
+    if not np.isin(labels, answers.classes).all():
+        return False
+    # Support vector machines break ties between classes by votes, on some rows or other.
+    votes = answers.output == "decision_function" and len(answers.classes) > 2
+    return votes or not np.array_equal(labels, answers.classes[answers.raw(X).argmax(axis=1)])
 
 
 def _fitted(

@@ -108,8 +108,7 @@ class System:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class label per row, by the stage that answers it."""
-        walk = self._walk(X, _anyone)
-        return self._labels(X, walk)
+        return self._labels(X, self._walk(X, _by_probability))
 
     def predict_proba(self, X: Any) -> Floats:
         """Class probabilities per row, by the stage that answers it."""
@@ -150,7 +149,7 @@ class System:
         return walk
 
     def _labels(self, X: Any, walk: _Walk) -> NDArray[Any]:
-        """Label per row, once the predictors were asked: the most probable one unless they decide otherwise."""
+        """Label per row: the most probable one, or what the predictor decides."""
         codes = walk.proba.argmax(axis=1)
         for index, stage in enumerate(self.stages):
             rows = np.flatnonzero(walk.answering == index)
@@ -229,7 +228,7 @@ class System:
         ``exits`` (one dict per gate asked: ``stage``, ``score``, ``threshold``, ``goes_on``). ``prediction`` is None
         when the stage that answers is a model that cannot be asked here.
         """
-        walk = self._walk(X, _available)
+        walk = self._walk(X, lambda p: _available(p) and _by_probability(p))
         labels = self._labels(X, walk).tolist()
         items = self.costs.items_of(self._mask(X, walk.answering, self.accounting))
         calls = self.call_prices()
@@ -312,6 +311,10 @@ class _Walk:
 
 def _anyone(predictor: Predictor) -> bool:  # noqa: ARG001
     return True
+
+
+def _by_probability(predictor: Predictor) -> bool:
+    return not isinstance(predictor, Decides)
 
 
 def _available(predictor: Predictor) -> bool:
