@@ -1,0 +1,80 @@
+"""Choosing among systems by two numbers each, cost (less is better) and score (more is better)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparing.metrics.saving import within_budget, within_tolerance
+
+Floats = NDArray[np.float64]
+
+
+def pareto_order(costs: ArrayLike, scores: ArrayLike) -> NDArray[np.intp]:
+    """Positions of the non-dominated entries, cheapest first; of equals the first.
+
+    Examples
+    --------
+    >>> pareto_order([3, 1, 2, 2, 1], [0.9, 0.5, 0.4, 0.7, 0.5])
+    array([1, 3, 0])
+    """
+    costs, scores = np.asarray(costs, dtype=float), np.asarray(scores, dtype=float)
+    order = np.lexsort((-scores, costs))
+    if not len(order):
+        return order
+    best_before = np.maximum.accumulate(scores[order])[:-1]
+    return order[np.concatenate([[True], scores[order][1:] > best_before])]
+
+
+def best_within_budget(costs: Floats, scores: Floats, budget: float) -> int:
+    """Position of the best system that costs at most ``budget``, of equals the cheapest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> best_within_budget(np.array([1.0, 2.0, 3.0]), np.array([0.7, 0.9, 0.8]), budget=2)
+    1
+    >>> best_within_budget(np.array([1.0, 2.0, 3.0]), np.array([0.7, 0.9, 0.8]), budget=0.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: No system costs at most 0.5 on average. The cheapest costs 1 and scores 0.7; the best scores 0.9 and ...
+    """
+    allowed = np.flatnonzero(within_budget(costs, budget))
+    if not len(allowed):
+        raise ValueError(_impossible(f"costs at most {budget:g} on average", costs, scores))
+    return _best(costs, scores, allowed)
+
+
+def cheapest_within_tolerance(
+    costs: Floats, scores: Floats, full_score: float, tolerance: float
+) -> int:
+    """Position of the cheapest system whose score is at least ``full_score − tolerance``, of equals the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cheapest_within_tolerance(np.array([1.0, 2.0, 3.0]), np.array([0.7, 0.9, 0.8]), 0.9, tolerance=0.1)
+    1
+    """
+    allowed = np.flatnonzero(within_tolerance(scores, full_score, tolerance))
+    if not len(allowed):
+        wish = f"scores within {tolerance:g} of the full model ({full_score:.4g})"
+        raise ValueError(_impossible(wish, costs, scores))
+    return _cheapest(costs, scores, allowed)
+
+
+def _best(costs: Floats, scores: Floats, among: NDArray[np.intp]) -> int:
+    return int(among[np.lexsort((costs[among], -scores[among]))[0]])
+
+
+def _cheapest(costs: Floats, scores: Floats, among: NDArray[np.intp]) -> int:
+    return int(among[np.lexsort((-scores[among], costs[among]))[0]])
+
+
+def _impossible(wish: str, costs: Floats, scores: Floats) -> str:
+    every = np.arange(len(costs))
+    cheapest, best = _cheapest(costs, scores, every), _best(costs, scores, every)
+    return (
+        f"No system {wish}. The cheapest costs {costs[cheapest]:.4g} and scores {scores[cheapest]:.4g}; "
+        f"the best scores {scores[best]:.4g} and costs {costs[best]:.4g}."
+    )

@@ -1,0 +1,362 @@
+"""A frontier: many systems evaluated on the same rows, of which the non-dominated ones are worth having.
+
+Validation chooses, test reports. A frontier evaluated on validation rows chooses (:meth:`Frontier.at`); what
+:meth:`Frontier.on` gives holds the numbers of other rows and still chooses by the validation ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sparing._choice import best_within_budget, cheapest_within_tolerance, pareto_order
+from sparing._evaluation import (
+    Evaluation,
+    Label,
+    Point,
+    cost_by_stage,
+    one_accounting,
+    same_rows,
+    stage_alone,
+    system_of,
+    with_call_price,
+)
+from sparing._frontier_table import frontier_frame, frontier_text
+from sparing._thresholds import threshold_systems
+from sparing.metrics.saving import cut, within_tolerance
+from sparing.metrics.scoring import scoring_name
+from sparing.system import Accounting, System
+
+__all__ = ["Frontier", "Point", "pareto_order", "stage_alone", "threshold_systems"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Frontier:
+    """Systems with their cost and score on the same rows; made by :meth:`evaluate`.
+
+    Attributes
+    ----------
+    points : tuple of Point
+        System, cost, score, share of rows per stage, label; in the order given.
+    full : Point or None
+        The full model alone on the same rows.
+    scoring : str, callable or matrix
+    accounting : {"stage", "path"}
+    n_rows : int
+    chosen : Frontier or None
+        The same systems on the rows where they were chosen, when these are other rows; see :meth:`on`.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from sparing import AdaptLinClassifier
+    >>> from sparing.datasets import make_synthetic2
+    >>> from sparing.frontier import Frontier, threshold_systems
+    >>> (X, y), (X_val, y_val), (X_test, y_test) = (make_synthetic2(random_state=i) for i in range(3))
+    >>> clf = AdaptLinClassifier(SVC(), full_rate=0.6, random_state=0).fit(X, y)
+    >>> frontier = Frontier.evaluate(threshold_systems(clf, X, n=8), X_val, y_val)
+    >>> frontier.at(tolerance=0.0)
+    Point(cost=1.571, score=1, stages 0.43 0.57)
+    >>> frontier.on(X_test, y_test).at(tolerance=0.0)
+    Point(cost=1.571, score=1, stages 0.43 0.57)
+    >>> round(frontier.saving(0.0), 3)
+    0.214
+    >>> frontier
+    Frontier: 8 systems, ... not dominated; accuracy on 70 rows, cost by stage
+           cost     score  saved
+              1    0.7143    50%
+    ...
+          1.571    1.0000    21%
+              2    1.0000     0%  full model
+    """
+
+    points: tuple[Point, ...]
+    full: Point | None
+    scoring: Any
+    accounting: Accounting
+    n_rows: int
+    chosen: Frontier | None = None
+    # Kept for prices by path, which depend on the rows; never stored with the frontier.
+    _evaluation: Evaluation | None = None
+
+    # -- making one -----------------------------------------------------------------------------------
+
+    @classmethod
+    def evaluate(
+        cls,
+        systems: Sequence[Any],
+        X: Any,
+        y: Any,
+        *,
+        scoring: Any = "accuracy",
+        sample_weight: ArrayLike | None = None,
+        accounting: Accounting | None = None,
+        labels: Sequence[Label] | None = None,
+        full: Any = None,
+        groups: ArrayLike | None = None,
+    ) -> Frontier:
+        """Evaluate systems on rows they were not learnt from.
+
+        Parameters
+        ----------
+        systems : sequence of System or of fitted routed classifiers
+            Parts that several of them share (f0, a booster, a gate) are asked once.
+        X, y : rows and labels
+        scoring : str, callable or matrix, default="accuracy"
+            Name of a scikit-learn scorer; scorer ``(estimator, X, y)``; metric ``(y_true, y_pred)``; ranking metric
+            ``(y_true, y_score, groups)``; or a matrix of misclassification costs (true class × answer), whose mean
+            counts negative. Larger is better.
+        sample_weight : array of shape (n_rows,), optional
+        accounting : {"stage", "path"} or None
+            One for all systems; None is their own, when they agree.
+        labels : sequence of mapping, str or None, optional
+            Where each system comes from.
+        full : System or fitted routed classifier, optional
+            The full model alone, to compare with. None is the last stage of the first system that has one.
+        groups : array of shape (n_rows,), optional
+            Query of each row, for ranking metrics.
+
+        Returns
+        -------
+        Frontier
+        """
+        chosen = [system_of(s) for s in systems]
+        if not chosen:
+            raise ValueError("A frontier needs at least one system.")
+        labels = [None] * len(chosen) if labels is None else list(labels)
+        if len(labels) != len(chosen):
+            raise ValueError(f"labels has {len(labels)} entries for {len(chosen)} systems.")
+        if full is None:
+            full = next((stage_alone(s) for s in chosen if s.has_full), None)
+        else:
+            full = system_of(full)
+        extra = [] if full is None else [full]
+        evaluation = Evaluation(
+            X,
+            y,
+            scoring=scoring,
+            accounting=one_accounting([*chosen, *extra], accounting),
+            sample_weight=sample_weight,
+            groups=groups,
+        )
+        points = evaluation.points([*chosen, *extra], [*labels, *("full model" for _ in extra)])
+        return cls(
+            tuple(points[: len(chosen)]),
+            points[-1] if extra else None,
+            scoring,
+            evaluation.accounting,
+            len(evaluation.y),
+            _evaluation=evaluation,
+        )
+
+    def on(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Frontier:
+        """The systems that are non-dominated here, evaluated on other rows.
+
+        What comes back reports the numbers of the new rows and chooses by those of the old: ``test.at(budget=3)`` is
+        the system that validation chooses, with its cost and score on test.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in :meth:`evaluate`; scoring, accounting and full model stay as they are.
+
+        Returns
+        -------
+        Frontier
+            Of the non-dominated systems only; ``chosen`` holds them on the old rows.
+        """
+        best = self.pareto()
+        other = Frontier.evaluate(
+            [point.system for point in best],
+            X,
+            y,
+            scoring=self.scoring,
+            sample_weight=sample_weight,
+            accounting=self.accounting,
+            labels=[point.label for point in best],
+            full=None if self.full is None else self.full.system,
+            groups=groups,
+        )
+        return replace(other, chosen=best._judge)
+
+    def merged(self, other: Frontier) -> Frontier:
+        """Both sets of systems in one; also written ``self + other``.
+
+        They must come from the same rows, scoring and accounting. The full model is this frontier's, or the other's
+        when this one has none.
+        """
+        for what, a, b in [
+            ("numbers of rows", self.n_rows, other.n_rows),
+            ("scorings", scoring_name(self.scoring), scoring_name(other.scoring)),
+            ("accountings", self.accounting, other.accounting),
+            ("ways of choosing", self.chosen is None, other.chosen is None),
+        ]:
+            if a != b:
+                raise ValueError(
+                    f"Frontiers with different {what} cannot be compared: {a!r} and {b!r}."
+                )
+        chosen = None
+        if self.chosen is not None and other.chosen is not None:
+            chosen = self.chosen.merged(other.chosen)
+        rows = self._evaluation if same_rows(self._evaluation, other._evaluation) else None
+        return replace(
+            self,
+            points=self.points + other.points,
+            full=self.full or other.full,
+            chosen=chosen,
+            _evaluation=rows,
+        )
+
+    def __add__(self, other: Frontier) -> Frontier:
+        return self.merged(other) if isinstance(other, Frontier) else NotImplemented
+
+    # -- choosing -------------------------------------------------------------------------------------
+
+    def pareto(self) -> Frontier:
+        """The systems that no other one beats, cheapest first.
+
+        One beats another when it costs no more and scores no less, and is better in one of them. Of equals the first
+        is kept.
+        """
+        return self._subset(self._pareto())
+
+    def _pareto(self) -> NDArray[np.intp]:
+        return pareto_order(self._judge.costs, self._judge.scores)
+
+    @property
+    def _judge(self) -> Frontier:
+        """Where systems are chosen: here, or where they came from."""
+        return self if self.chosen is None else self.chosen
+
+    def at(self, *, budget: float | None = None, tolerance: float | None = None) -> Point:
+        """The system to use: the best within a budget, or the cheapest within a tolerance.
+
+        Parameters
+        ----------
+        budget : float
+            Average cost per row, at most.
+        tolerance : float
+            Score of the full model minus score of the system, at most; an absolute difference.
+
+        Returns
+        -------
+        Point
+
+        Raises
+        ------
+        ValueError
+            When no system qualifies. The message names the cheapest and the best there are.
+        """
+        if (budget is None) == (tolerance is None):
+            raise ValueError("Give either budget or tolerance.")
+        judge = self._judge
+        if budget is not None:
+            return self.points[best_within_budget(judge.costs, judge.scores, budget)]
+        assert tolerance is not None
+        full = judge._full()
+        return self.points[
+            cheapest_within_tolerance(judge.costs, judge.scores, full.score, tolerance)
+        ]
+
+    def saving(self, tolerance: float) -> float:
+        """Part of the full model's cost that the cheapest system within a tolerance saves.
+
+        It is 0 when no system qualifies or none is cheaper: the full model is always there to fall back on.
+        """
+        judge, full = self._judge, self._judge._full()
+        good = within_tolerance(judge.scores, full.score, tolerance) & (judge.costs < full.cost)
+        return cut(self.at(tolerance=tolerance).cost, self._full().cost) if good.any() else 0.0
+
+    def reprice(self, costs: Any) -> Frontier:
+        """The same systems and scores at other prices; nothing is refitted and no model is asked for labels.
+
+        Parameters
+        ----------
+        costs : None, array, mapping or FeatureCosts
+
+        Returns
+        -------
+        Frontier
+            Other systems may now be the ones worth having: re-price before :meth:`on`, which keeps only those.
+        """
+        resolved = self.points[0].system.with_costs(costs).costs
+        systems = [point.system.with_costs(resolved) for point in self.points]
+        points = self._repriced(self.points, systems)
+        full = self.full
+        if full is not None:
+            calls = resolved.call_price
+            last = with_call_price(resolved, calls[-1]) if isinstance(calls, tuple) else resolved
+            full = self._repriced([full], [full.system.with_costs(last)])[0]
+        chosen = None if self.chosen is None else self.chosen.reprice(resolved)
+        return replace(self, points=tuple(points), full=full, chosen=chosen)
+
+    def _repriced(self, points: Sequence[Point], systems: Sequence[System]) -> list[Point]:
+        if self.accounting == "stage":
+            return [
+                replace(point, system=system, cost=cost_by_stage(system, point.stage_rates))
+                for point, system in zip(points, systems, strict=True)
+            ]
+        if self._evaluation is None:
+            raise ValueError(
+                "By path the cost depends on the rows, and this frontier has none any more (it was stored, or merged "
+                "from different rows): evaluate its systems again, re-priced by system.with_costs."
+            )
+        return self._evaluation.repriced(points, systems)
+
+    def _full(self) -> Point:
+        if self.full is None:
+            raise ValueError(
+                "There is no full model to compare with: pass full= to Frontier.evaluate."
+            )
+        return self.full
+
+    def _subset(self, indices: NDArray[np.intp]) -> Frontier:
+        points = tuple(self.points[i] for i in indices.tolist())
+        chosen = None if self.chosen is None else self.chosen._subset(indices)
+        return replace(self, points=points, chosen=chosen)
+
+    # -- looking at it --------------------------------------------------------------------------------
+
+    @property
+    def costs(self) -> Floats:
+        """Average cost of each system."""
+        return np.array([point.cost for point in self.points])
+
+    @property
+    def scores(self) -> Floats:
+        """Score of each system."""
+        return np.array([point.score for point in self.points])
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def frame(self) -> Any:
+        """A pandas DataFrame, one row per system.
+
+        Columns: ``cost``, ``score``, ``saving`` (against the full model), ``pareto``, ``stage_0`` … (share of rows
+        answered there), ``chosen_cost`` and ``chosen_score`` (when chosen on other rows), and what the labels say.
+        """
+        return frontier_frame(self)
+
+    def __repr__(self) -> str:
+        return frontier_text(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Validation rows are other people's data: they do not travel with a stored frontier.
+        return self.__dict__ | {"_evaluation": None}
