@@ -348,20 +348,22 @@ def takes_missing(model: Any) -> bool:
         return True
     if isinstance(model, RoutedClassifier):
         return False
-    if isinstance(model, ColumnTransformer | FeatureUnion):
-        return True
     if isinstance(model, Pipeline):
-        for _, step in model.steps:
-            if not takes_missing(step):
-                return False
-            if type(step).__module__.startswith("sklearn.impute"):
-                return True
-        return True
+        steps = [step for _, step in model.steps]
+        filled = [i for i, step in enumerate(steps) if _may_fill(step)]
+        return all(takes_missing(step) for step in steps[: filled[0] if filled else None])
     if getattr(model, "estimator", None) is not None:
         return takes_missing(model.estimator)
     if getattr(model, "estimators", None):
         return all(takes_missing(part) for _, part in model.estimators)
     return not type(model).__module__.startswith("sklearn.")
+
+
+def _may_fill(step: Any) -> bool:
+    """Whether a step of a pipeline may put values into missing cells."""
+    return isinstance(step, ColumnTransformer | FeatureUnion) or type(step).__module__.startswith(
+        "sklearn.impute"
+    )
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
