@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 _CHUNK_CELLS = 1 << 22
-"""Cells of a boolean matrix turned into floats at a time: bounds memory at 16 MB whatever the number of rows."""
+"""Cells of a boolean matrix handled at a time: bounds memory whatever the number of rows."""
 
 
 class FeatureCosts:
@@ -131,15 +131,19 @@ class FeatureCosts:
             owned = self._owned(owned, len(mask) if mask.ndim == 2 else None)
         if mask.ndim == 1:
             bought = self.items_of(mask)
-            cost = (bought if owned is None else bought & ~owned) @ self.item_prices
+            cost = self._sum(bought if owned is None else bought & ~owned)
             return cost if cost.ndim else float(cost)
         total = np.empty(len(mask))
         for rows in _chunks(len(mask), len(self.columns) + len(self.items)):
             bought = self._items(mask[rows])
             if owned is not None:
                 bought &= ~(owned if owned.ndim == 1 else owned[rows])
-            total[rows] = bought @ self.item_prices
+            total[rows] = self._sum(bought)
         return total
+
+    def _sum(self, bought: Booleans) -> Floats:
+        # Not `@`, which would first write the booleans out as floats and wake the threads of BLAS.
+        return np.asarray(np.einsum("...j,j->...", bought, self.item_prices))
 
     def items_of(self, mask: Any) -> Booleans:
         """Items needed by a set of columns: bool of shape (n_items,) or (n_rows, n_items).
@@ -158,10 +162,15 @@ class FeatureCosts:
         return out
 
     def _items(self, mask: Booleans) -> Booleans:
+        """A fresh matrix of the items needed by each row of a mask."""
         if self._plain:
             return mask.copy()
-        # A float product goes through BLAS, a boolean one through a slow loop.
-        return (mask.astype(np.float32) @ self.needs.astype(np.float32)) > 0.5
+        bought = np.empty((len(mask), len(self.items)), dtype=bool)
+        alone = self.needs.sum(axis=0) == 1
+        bought[:, alone] = mask[:, self.needs[:, alone].argmax(axis=0)]
+        for item in np.flatnonzero(~alone):
+            mask[:, self.needs[:, item]].any(axis=1, out=bought[:, item])
+        return bought
 
     @property
     def _plain(self) -> bool:
