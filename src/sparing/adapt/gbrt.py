@@ -11,15 +11,16 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
-from sparing._alternation import Problem, alternate
+from sparing._alternation import History, Problem, alternate
 from sparing._boosted import BoostedClassifier, prefixes, round_history
-from sparing._full_model import FullModel
+from sparing._full_model import FullModel, folds_of
 from sparing._routed import Training
 from sparing._rows import take_rows
 from sparing.adapt.base import AdaptClassifier, Learnt
 from sparing.engines.boosted_parts import BoostedGate, BoostedPair, BoostedPredictor
 from sparing.engines.boosting import BoostingEngine, Grown
-from sparing.system import Stage
+from sparing.engines.refit import Refitted, refit
+from sparing.system import ConfidenceGate, Stage
 
 Floats = NDArray[np.float64]
 
@@ -77,6 +78,10 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
     schedule : {"one-pass", "alternate"}, default="one-pass"
         ``"alternate"`` is the paper: all trees are grown from scratch for an allocation, then the allocation is solved
         again. ``"one-pass"`` solves it before every round of a single run.
+    gate : {"refit", "joint", "confidence"}, default="refit"
+        ``"joint"`` is the paper's: g and f1 as they were grown. ``"refit"`` keeps the columns they bought, refits f1 on
+        them without prices and learns a gate for its excess error over f0 on out-of-fold scores. ``"confidence"`` goes
+        on where the jointly grown f1 is unsure.
     cv : int, splitter or iterable, default=5
         Folds of f0's out-of-fold probabilities.
     max_iter : int, default=10
@@ -116,6 +121,7 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
         **AdaptClassifier._parameter_constraints,
         **BoostedClassifier._boosting_constraints,
         "schedule": [StrOptions({"one-pass", "alternate"})],
+        "gate": [StrOptions({"refit", "joint", "confidence"})],
     }
 
     def __init__(
@@ -130,6 +136,7 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
         learning_rate: float | None = None,
         newton: bool = True,
         schedule: str = "one-pass",
+        gate: str = "refit",
         cv: Any = 5,
         max_iter: int = 10,
         tol: float = 1e-4,
@@ -147,6 +154,7 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
         self.learning_rate = learning_rate
         self.newton = newton
         self.schedule = schedule
+        self.gate = gate
         self.cv = cv
         self.max_iter = max_iter
         self.tol = tol
@@ -158,45 +166,71 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
     def _solve(
         self,
         training: Training,
-        full: FullModel,  # noqa: ARG002
+        full: FullModel,
         problems: list[Problem],
     ) -> Iterator[tuple[float, float, Learnt]]:
         n = len(training.y)
         some = take_rows(training.X, np.arange(0, n, max(1, n // _SCORED_ROWS)))
+        folds = [rows for _, rows in folds_of(5, training.y, 0).split(np.zeros(n), training.y)]
+        wrong = (full.proba.argmax(axis=1) != training.y).astype(float)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        # Neighbouring settings often buy the same columns: the refit on them is the same.
+        known: dict[tuple[tuple[int, ...], float], Refitted] = {}
         for engine in self._engines(training, gate=True):
             start = None
+            if self.schedule == "alternate":
+                start = engine.grow(np.zeros(n)).cheap
             for problem in problems:
-                if self.schedule == "alternate" and start is None:
-                    start = engine.grow(np.zeros(n)).cheap
-                yield (
-                    problem.full_rate,
-                    engine.cost_penalty,
-                    self._grow(problem, engine, start, some),
-                )
+                grown, q, history = self._grow(problem, engine, start)
+                pair = BoostedPair.of(grown, n_jobs)
+                variants = [
+                    _variant(pair, t, some, self.gate == "confidence", problem.full_rate)
+                    for t in prefixes(grown.n_iterations)
+                ]
+                bought = tuple(sorted(column for column, _ in grown.bought))
+                if self.gate == "refit" and bought and problem.full_rate > 0:
+                    key = (bought, problem.full_rate)
+                    if key not in known:
+                        columns = np.array(bought, dtype=np.intp)
+                        known[key] = refit(
+                            engine,
+                            training.X,
+                            columns,
+                            wrong,
+                            problem.full_rate,
+                            folds=folds,
+                            n_jobs=n_jobs,
+                        )
+                    again = known[key]
+                    variants = [(Stage(again.predictor, again.gate, name="cheap"), again.scores)]
+                yield problem.full_rate, engine.cost_penalty, Learnt(variants, q, history)
 
     def _grow(
-        self, problem: Problem, engine: BoostingEngine, start: Floats | None, some: Any
-    ) -> Learnt:
-        if self.schedule == "alternate" and problem.full_rate > 0:
-            assert start is not None
-            outcome = alternate(
-                problem,
-                lambda q, _: _GrownStep(engine.grow(q, full_loss=problem.full_loss)),
-                (start, np.zeros(len(problem.y))),
-                max_iter=self.max_iter,
-                tol=self.tol,
-                verbose=self.verbose,
-                name="Adapt-Gbrt ",
-            )
-            grown, q, history = outcome.fit.grown, outcome.q, outcome.history
-        else:
+        self, problem: Problem, engine: BoostingEngine, start: Floats | None
+    ) -> tuple[Grown, Floats, History]:
+        if start is None or problem.full_rate == 0:
             grown = engine.grow_one_pass(problem.full_loss, problem.full_rate)
-            q, history = grown.q, round_history(grown, problem.costs, engine.cost_penalty)
-        pair = BoostedPair.of(grown, effective_n_jobs(self.n_jobs))
-        return Learnt([_variant(pair, t, some) for t in prefixes(grown.n_iterations)], q, history)
+            return grown, grown.q, round_history(grown, problem.costs, engine.cost_penalty)
+        outcome = alternate(
+            problem,
+            lambda q, _: _GrownStep(engine.grow(q, full_loss=problem.full_loss)),
+            (start, np.zeros(len(problem.y))),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            verbose=self.verbose,
+            name="Adapt-Gbrt ",
+        )
+        return outcome.fit.grown, outcome.q, outcome.history
 
 
-def _variant(pair: BoostedPair, n_iteration: int | None, some: Any) -> tuple[Stage, Floats]:
-    gate = BoostedGate(pair, n_iteration)
-    stage = Stage(BoostedPredictor(pair, n_iteration), gate, name="cheap")
-    return stage, gate.score(some)
+def _variant(
+    pair: BoostedPair, n_iteration: int | None, some: Any, confident: bool, full_rate: float
+) -> tuple[Stage, Floats]:
+    predictor = BoostedPredictor(pair, n_iteration)
+    if not confident:
+        gate = BoostedGate(pair, n_iteration)
+        return Stage(predictor, gate, name="cheap"), gate.score(some)
+    unsure = ConfidenceGate()
+    scores = unsure.score(some, predictor.predict_proba(some))
+    threshold = float(np.quantile(scores, 1.0 - full_rate))
+    return Stage(predictor, unsure, threshold, name="cheap"), scores

@@ -14,6 +14,7 @@ Called by the alternation and by GreedyMiser. Knows prices, never a budget.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -223,18 +224,35 @@ class BoostingEngine:
         if not self.gate or full_rate <= 0.0:
             return self._grow_cheap_alone()
 
-        def solved(cheap: Floats, gate: Floats, beta: float | None = None) -> Floats:
-            loss = cheap_loss(cheap, self.y)
-            return allocate(loss, full_loss, gate, full_rate, self.weight, beta).q
-
-        # The best start scores are the same alternation, run on constants.
-        base = self._base(np.zeros(len(self.y)))
-        base[-1] = 0.0
-        for _ in range(3):
-            base = self._base(solved(*self._scores(base, None)))
         allocation = SolvedAllocation(full_loss, full_rate, self.weight)
-        grown = self._grow(allocation, base, allocation.q)
-        return replace(grown, q=solved(grown.cheap, grown.gate, allocation.beta))
+        grown = self._grow(allocation, self._best_constants(allocation), allocation.q)
+        loss = cheap_loss(grown.cheap, self.y)
+        exact = allocate(loss, full_loss, grown.gate, full_rate, self.weight, allocation.beta)
+        return replace(grown, q=exact.q)
+
+    def _best_constants(self, allocation: SolvedAllocation) -> Floats:
+        """Start scores of a one-pass run: the same alternation, run on constants."""
+        base = np.append(self._base(np.zeros(len(self.y)))[:-1], 0.0)
+        for _ in range(3):
+            cheap, _ = self._scores(base, None, self.n_classes)
+            loss = cheap_loss(cheap, np.arange(self.n_classes))[self.y]
+            gate = np.full(len(self.y), base[-1])
+            allocation.update(loss, gate, np.logaddexp(0.0, gate))
+            base = self._base(allocation.q)
+        return base
+
+    def without_prices(self, columns: NDArray[np.intp]) -> BoostingEngine:
+        """The same engine for f1 alone on columns that are already paid for."""
+        other = copy(self)
+        other.cost_penalty, other.gate = 0.0, False
+        other._params = self._params | {"interaction_constraints": [[int(c) for c in columns]]}
+        return other
+
+    def reweighted(self, weight: Floats) -> BoostingEngine:
+        """The same engine with other weights; rows without weight are scored but not learnt from."""
+        other = copy(self)
+        other.weight = weight
+        return other
 
     def _grow_cheap_alone(self) -> Grown:
         nobody = np.zeros(len(self.y))
@@ -256,7 +274,7 @@ class BoostingEngine:
             objective.evaluate(np.zeros((len(self.y), len(outputs))) if raw is None else raw)
         )
         bought = () if booster is None else wallet.receipts(_used(booster))
-        cheap, gate = self._scores(base, raw)
+        cheap, gate = self._scores(base, raw, len(self.y))
         columns = np.array([column for column, _ in bought], dtype=np.intp)
         mask = np.isin(np.arange(self.data.n_columns), columns)
         counts = np.bincount([t + 1 for _, t in bought], minlength=rounds + 1)
@@ -301,9 +319,9 @@ class BoostingEngine:
         rate = np.clip(np.average(q, weights=self.weight), _RATE_FLOOR, 1.0 - _RATE_FLOOR)
         return np.append(cheap, logit(rate))
 
-    def _scores(self, base: Floats, raw: Floats | None) -> tuple[Floats, Floats]:
-        """f1's scores and g on the training rows, from LightGBM's raw scores or the start scores."""
-        scores = np.tile(base, (len(self.y), 1))
+    def _scores(self, base: Floats, raw: Floats | None, n: int) -> tuple[Floats, Floats]:
+        """f1's scores and g of n rows, from LightGBM's raw scores or, without any, the start scores."""
+        scores = np.tile(base, (n, 1))
         if raw is not None:
             scores[:, : raw.shape[1]] += raw
         cheap = scores[:, : self._n_cheap]

@@ -1,0 +1,159 @@
+"""A better cheap stage on the columns that were bought: f1 without prices, and a gate that learns where it is wrong.
+
+The joint gate of Adapt-Gbrt is fitted to an allocation made from f1's losses on its own training rows, which look
+better than they are; f1's plain confidence often gates better. So once the columns are chosen, both are learnt again:
+f1 on all rows without penalty, its scores on every row by cross-fitting, and the gate as a model of the **excess
+error** 1[f1 wrong] − 1[f0 wrong] on those scores and the columns already paid for. f1's scores are free for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import lightgbm
+import numpy as np
+from numpy.typing import NDArray
+
+from sparing._losses import cheap_proba
+from sparing._tree_paths import BoosterPaths
+from sparing.engines.binning import ColumnEncoder
+from sparing.engines.boosted_parts import BoostedPair, BoostedPredictor
+from sparing.engines.boosting import BoostingEngine
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+_ROUNDS = 120
+_SCORES = 3
+"""Features made of f1's probabilities, see :func:`_confidence`."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExitGate:
+    """Predicted excess error of f1 over f0, minus an offset: above 0 a row goes on.
+
+    Attributes
+    ----------
+    model : LightGBM's text model on the bought columns followed by f1's confidence features; empty without trees.
+    columns : columns of X it may read.
+    encoder : how to read them.
+    offset : predicted excess error at which a row starts to go on.
+    """
+
+    model: str
+    columns: NDArray[np.intp]
+    encoder: ColumnEncoder
+    offset: float
+    reads_predictor = True
+
+    @cached_property
+    def _booster(self) -> lightgbm.Booster:
+        return lightgbm.Booster(model_str=self.model)
+
+    def score(self, X: Any, proba: Floats | None) -> Floats:
+        """Predicted excess error above the offset."""
+        assert proba is not None
+        features = _features(self.encoder.encode(X, self.columns), self.columns, proba)
+        return np.asarray(self._booster.predict(features, num_threads=1)) - self.offset
+
+    def columns_read(self, X: Any) -> Booleans:
+        """Columns on the paths of each row; f1's own are counted with f1."""
+        read = np.zeros((X.shape[0], self.encoder.n_columns), dtype=bool)
+        # f1's scores decide which paths are taken; all columns the trees use is an upper bound.
+        used = BoosterPaths(self._booster).columns()
+        read[:, self.columns[used[used < len(self.columns)]]] = True
+        return read
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_booster"}
+
+
+@dataclass(frozen=True)
+class Refitted:
+    """A cheap stage learnt again: predictor, gate, and the gate's scores on the training rows."""
+
+    predictor: BoostedPredictor
+    gate: ExitGate
+    scores: Floats
+
+
+def refit(
+    engine: BoostingEngine,
+    X: Any,
+    columns: NDArray[np.intp],
+    full_wrong: Floats,
+    full_rate: float,
+    *,
+    folds: list[NDArray[np.intp]],
+    n_jobs: int = 1,
+) -> Refitted:
+    """Learn f1 and its gate again on columns that are already paid for.
+
+    Parameters
+    ----------
+    engine : the engine that chose the columns; its sizes and rates are used, its prices are not.
+    X : the training rows.
+    columns : columns bought.
+    full_wrong : honest probability that f0 is wrong per row (0 or 1 from out-of-fold answers).
+    full_rate : largest share of the training rows above the gate's offset; fewer when f0 has nothing to add.
+    folds : rows of each fold, for f1's out-of-fold scores.
+    """
+    free = engine.without_prices(columns)
+    weight = free.weight
+    nobody = np.zeros(len(free.y))
+    final = free.grow(nobody)
+    pair = BoostedPair.of(final, n_jobs)
+    honest = np.empty_like(final.cheap)
+    for rows in folds:
+        # Rows without weight grow no trees but are scored by them: the binned rows serve every fold.
+        outside = weight.copy()
+        outside[rows] = 0.0
+        honest[rows] = free.reweighted(outside).grow(nobody).cheap[rows]
+    proba = cheap_proba(honest)
+    excess = (proba.argmax(axis=1) != free.y) - full_wrong
+    features = _features(free.data.encoder.encode(X, columns), columns, proba)
+    model = _excess_model(features, excess, weight, n_jobs)
+    predicted = np.asarray(model.predict(features, num_threads=1))
+    offset = max(0.0, _weighted_quantile(predicted, weight, 1.0 - full_rate))
+    gate = ExitGate(model.model_to_string(), columns, final.encoder, offset)
+    return Refitted(BoostedPredictor(pair), gate, predicted - offset)
+
+
+def _excess_model(
+    features: Floats, excess: Floats, weight: Floats, n_jobs: int
+) -> lightgbm.Booster:
+    n = len(excess)
+    params = {
+        "objective": "regression",
+        "num_leaves": 16,
+        "max_depth": 5,
+        "learning_rate": 0.05,
+        "min_data_in_leaf": min(30, max(1, n // 20)),
+        "lambda_l2": 5.0,
+        # The less sure f1 is, the more likely it is wrong; the trees may only refine that.
+        "monotone_constraints": [0] * (features.shape[1] - _SCORES) + [1, 0, 0],
+        "verbosity": -1,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": n_jobs,
+    }
+    return lightgbm.train(params, lightgbm.Dataset(features, excess, weight=weight), _ROUNDS)
+
+
+def _features(rows: NDArray[np.floating], columns: NDArray[np.intp], proba: Floats) -> Floats:
+    return np.column_stack([rows[:, columns], _confidence(proba)])
+
+
+def _confidence(proba: Floats) -> Floats:
+    """One minus the largest probability, its lead over the second largest, and the class it stands for."""
+    top = np.partition(proba, -2, axis=1)[:, -2:]
+    return np.column_stack([1.0 - top[:, 1], top[:, 1] - top[:, 0], proba.argmax(axis=1)])
+
+
+def _weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
+    order = np.argsort(values)
+    below = np.cumsum(weight[order]) / weight.sum()
+    place = min(int(np.searchsorted(below, share)), len(values) - 1)
+    return float(values[order[place]])
