@@ -26,7 +26,8 @@ Codes = NDArray[np.intp]
 
 _NEAR = 1e-3
 """Relative distance to full_rate at which a round is content with its β; the next one corrects it."""
-_PASSES = 3
+_PASSES = 6
+"""Passes over the rows that a round may take to get there; one or two is what most need."""
 
 
 class RoundAllocation(Protocol):
@@ -184,7 +185,7 @@ class SolvedAllocation:
 
     def __init__(self, full_loss: Floats, full_rate: float, weight: Floats) -> None:
         self.q, self.kept = np.empty((2, len(weight)))
-        self.beta: float | None = None
+        self.beta = 0.0
         self._full_loss = full_loss
         self._full_rate = full_rate
         self._weight = weight
@@ -193,25 +194,22 @@ class SolvedAllocation:
 
     def update(self, loss: Floats, gate: Floats, gate_soft: Floats) -> tuple[float, float]:
         """Solve for q; the minimum over q of the objective is mean[ℓ1 + softplus(g) − softplus(s)] − β·mean(q)."""
-        q, share = self.q, self._share
+        q, share, target = self.q, self._share, self._full_rate
         odds = np.subtract(loss, self._full_loss, out=self._odds)
         odds += gate
-        if self.beta is None:
-            self.beta = allocate(loss, self._full_loss, gate, self._full_rate, share).beta
-        beta = self.beta
         for _ in range(_PASSES):
             beta = self.beta
-            np.subtract(odds, beta, out=self._tilted)
-            _softplus_and_sigmoid(self._tilted, self._soft, q)
+            tilted = np.subtract(odds, beta, out=self._tilted)
+            _softplus_and_sigmoid(tilted, self._soft, q)
             rate = _dot(share, q)
-            excess = rate - self._full_rate
-            if abs(excess) <= _NEAR * self._full_rate or (beta == 0.0 and excess < 0.0):
+            if abs(rate - target) <= _NEAR * target or (beta == 0.0 and rate < target):
                 break
-            slope = rate - float(np.einsum("i,i,i->", share, q, q))
+            # Newton's method on logit(mean q), as in ``allocate``.
+            slope = rate - _dot(share, np.square(q, out=tilted))
             if not (0.0 < rate < 1.0) or slope < 1e-9:
-                self.beta = allocate(loss, self._full_loss, gate, self._full_rate, share).beta
+                self.beta = allocate(loss, self._full_loss, gate, target, share).beta
                 continue
-            step = (logit(rate) - logit(self._full_rate)) * rate * (1.0 - rate) / slope
+            step = (logit(rate) - logit(target)) * rate * (1.0 - rate) / slope
             self.beta = max(0.0, beta + step)
         np.subtract(1.0, q, out=self.kept)
         self.kept *= self._weight
