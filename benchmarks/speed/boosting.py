@@ -1,8 +1,8 @@
 """Time per tree of the boosting engine over time per tree of plain LightGBM with the same depth and bins.
 
 Both run in one process and take turns; the best of a few repetitions counts. One thread is timed by its own processor
-time, which other processes hardly disturb; several threads by the clock on the wall, so leave them the machine. The data
-are synthetic, or real where ``SPARING_DATA`` names a folder with ``letter.npz`` and ``covtype.npz``.
+time, which other processes hardly disturb; several threads by the clock on the wall, so leave them the machine. Data:
+synthetic, or real where ``SPARING_DATA`` names a folder with ``letter.npz`` and ``covtype.npz``.
 
     python benchmarks/speed/boosting.py [--quick] [--threads 1 2]
 """

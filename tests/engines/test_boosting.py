@@ -287,8 +287,8 @@ def test_fixed_allocation_history_is_the_objective():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_threads_do_not_change_the_result(n_classes):
-    X, y, _, full_loss = problem(n=3000, n_classes=n_classes)
-    settings = {"n_classes": n_classes, "n_estimators": 10, "cost_penalty": 0.002}
+    X, y, _, full_loss = problem(n=2000, n_classes=n_classes)
+    settings = {"n_classes": n_classes, "n_estimators": 5, "cost_penalty": 0.002}
     one, two = (
         BoostingEngine(
             BinnedData(X, n_jobs=n), y, costs=FeatureCosts(np.ones(6)), n_jobs=n, **settings
@@ -361,6 +361,30 @@ def test_free_columns_are_used_at_any_penalty():
     grown = engine_of(X, y, FeatureCosts([1, 0, 1, 1, 1, 1]), cost_penalty=1e6).grow(q)
     assert columns_of(grown) == [1]
     assert grown.penalty == 0.0
+
+
+@pytest.mark.parametrize("columns", [[], [5], [1, 2]])
+def test_without_prices_the_columns_given_are_all_there_is(columns):
+    X, y, _, _ = problem(n=300)
+    engine = engine_of(X, y, cost_penalty=1e6).without_prices(np.array(columns, dtype=int))
+    grown = engine.grow(np.full(300, 0.5))
+    assert columns_of(grown) == columns
+    assert not grown.has_gate
+    assert grown.penalty == 0.0
+    scores = BoostedPredictor(BoostedPair.of(grown)).decision_scores(X)
+    np.testing.assert_allclose(scores, grown.cheap, atol=1e-9)
+
+
+def test_rows_without_weight_are_scored_but_not_learnt_from():
+    X, y, _, _ = problem(n=300)
+    weight = np.ones(300)
+    weight[::3] = 0.0
+    engine = engine_of(X, y, cost_penalty=0.0, gate=False, n_estimators=10)
+    lied = engine_of(
+        X, np.where(weight == 0, 1 - y, y), cost_penalty=0.0, gate=False, n_estimators=10
+    )
+    one = engine.reweighted(weight).grow(np.zeros(300))
+    np.testing.assert_array_equal(one.cheap, lied.reweighted(weight).grow(np.zeros(300)).cheap)
 
 
 def test_rare_classes_do_not_run_away():

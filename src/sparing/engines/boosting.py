@@ -223,7 +223,6 @@ class BoostingEngine:
         """
         if not self.gate or full_rate <= 0.0:
             return self._grow_cheap_alone()
-
         allocation = SolvedAllocation(full_loss, full_rate, self.weight)
         grown = self._grow(allocation, self._best_constants(allocation), allocation.q)
         loss = cheap_loss(grown.cheap, self.y)
@@ -246,6 +245,9 @@ class BoostingEngine:
         other = copy(self)
         other.cost_penalty, other.gate = 0.0, False
         other._params = self._params | {"interaction_constraints": [[int(c) for c in columns]]}
+        if len(columns) == 0:
+            # To LightGBM an empty list of columns is no constraint at all.
+            other.n_estimators = 0
         return other
 
     def reweighted(self, weight: Floats) -> BoostingEngine:
