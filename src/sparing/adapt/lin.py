@@ -183,6 +183,7 @@ class AdaptLinClassifier(AdaptClassifier):
             start,
             max_iter=self.max_iter,
             tol=self.tol,
+            extrapolate=True,
             verbose=self.verbose,
             name="Adapt-Lin ",
         )
