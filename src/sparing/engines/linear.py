@@ -38,8 +38,14 @@ _FULL_SOFTMAX = 1200
 _POLISH = 1500
 """Largest linear system solved inside the inner problem."""
 
-_FRESH = 0.1
+_FRESH = 0.2
 """A Hessian is kept for the next step while a step still divides the violation by ten."""
+
+_MARGIN = 0.5
+"""Columns that would be bought at this fraction of the price are kept at hand."""
+
+_MOST = 0.7
+"""With more than this share of the columns at hand, all of them are: no copy."""
 
 
 # -- the three losses ------------------------------------------------------------------------------------------------
@@ -60,7 +66,7 @@ class _Logistic:
         proba = np.where(scores >= 0, 1.0, small) / (1.0 + small)
         return float(np.vdot(self.weight, loss)), self.weight * (proba - self.target)
 
-    def hessians(self, scores: Floats, design: _Rows) -> Iterator[tuple[int, Floats]]:
+    def hessians(self, scores: Floats, design: _Columns) -> Iterator[tuple[int, Floats]]:
         small = np.exp(-np.abs(scores))
         for weight in self.weight * small / (1.0 + small) ** 2:
             yield 1, design.gram(weight)
@@ -78,7 +84,7 @@ class _Squares:
         error = scores - self.target
         return float(self.weight @ (error[0] ** 2)), 2.0 * self.weight * error
 
-    def hessians(self, scores: Floats, design: _Rows) -> Iterator[tuple[int, Floats]]:  # noqa: ARG002
+    def hessians(self, scores: Floats, design: _Columns) -> Iterator[tuple[int, Floats]]:  # noqa: ARG002
         yield 1, design.gram(2.0 * self.weight)
 
 
@@ -103,7 +109,7 @@ class _Softmax:
         proba *= self.weight
         return float(self.weight @ loss), proba
 
-    def hessians(self, scores: Floats, design: _Rows) -> Iterator[tuple[int, Floats]]:
+    def hessians(self, scores: Floats, design: _Columns) -> Iterator[tuple[int, Floats]]:
         proba = self._proba(scores)[0]
         if self.width * design.width <= _FULL_SOFTMAX:
             yield self.width, design.softmax_gram(proba, self.weight)
@@ -112,13 +118,22 @@ class _Softmax:
                 yield 1, design.gram(self.weight * p * (1.0 - p))
 
 
-class _Rows:
-    """Weighted Gram matrices of some columns of the design and the intercept, a block of rows at a time."""
+class _Columns:
+    """Some columns of the design and the intercept: scores, and weighted Gram matrices a block of rows at a time."""
 
     def __init__(self, Z: Floats, columns: Integers) -> None:
-        self.Z, self.columns = Z, columns
+        self.columns = columns
         self.width = len(columns) + 1
-        self.all = len(columns) == Z.shape[1]
+        # A contiguous copy pays for itself: it is read by every step until the next Hessian.
+        self.Z = Z if len(columns) == Z.shape[1] else np.take(Z, columns, axis=1)
+
+    def scores(self, W: Floats) -> Floats:
+        """Scores, (outputs, rows), of coefficients of these columns and intercepts."""
+        return np.ascontiguousarray((self.Z @ W[:-1]).T) + W[-1][:, None]
+
+    def gradient(self, residual: Floats) -> Floats:
+        """Gradient in these coefficients and the intercepts."""
+        return np.vstack([(residual @ self.Z).T, residual.sum(axis=1)])
 
     def _weighted(self, root: Floats, cells: int) -> Iterator[tuple[slice, Floats]]:
         step = max(_CHUNK_CELLS // cells, 64)
@@ -126,8 +141,7 @@ class _Rows:
         for first in range(0, len(root), step):
             rows = slice(first, min(first + step, len(root)))
             part = buffer[: rows.stop - first]
-            Z = self.Z[rows] if self.all else self.Z[rows, self.columns]
-            np.multiply(Z, root[rows, None], out=part[:, :-1])
+            np.multiply(self.Z[rows], root[rows, None], out=part[:, :-1])
             part[:, -1] = root[rows]
             yield rows, part
 
@@ -157,11 +171,10 @@ class _Rows:
 
 
 class _Model:
-    """Quadratic model of the smooth part on some rows of W (the intercepts are the last)."""
+    """Quadratic model of the smooth part; one block per output, or one for all classes of a softmax."""
 
-    def __init__(self, rows: Integers, blocks: list[tuple[slice, Floats]]) -> None:
-        self.rows, self.blocks = rows, blocks
-        self.curvature = max(_largest_eigenvalue(block) for _, block in blocks)
+    def __init__(self, blocks: list[tuple[slice, Floats]]) -> None:
+        self.blocks = blocks
 
     def times(self, V: Floats) -> Floats:
         out = np.empty_like(V)
@@ -169,17 +182,32 @@ class _Model:
             out[:, outputs] = (block @ V[:, outputs].T.ravel()).reshape(-1, len(V)).T
         return out
 
+    def learn(self, move: Floats, change: Floats) -> None:
+        """BFGS update: along the last step the model gets the curvature that was seen."""
+        for position, (outputs, block) in enumerate(self.blocks):
+            s, y = move[:, outputs].T.ravel(), change[:, outputs].T.ravel()
+            Bs = block @ s
+            sBs, sy = float(s @ Bs), float(s @ y)
+            if sBs > 0 and sy > 1e-8 * sBs:
+                block = block - np.outer(Bs / sBs, Bs) + np.outer(y / sy, y)
+                self.blocks[position] = outputs, block
+
     def minimise(
         self, W: Floats, G: Floats, penalty: GroupPenalty, goal: float, max_iter: int
     ) -> Floats:
         """Minimiser of ⟨G, V − W⟩ + ½⟨V − W, H(V − W)⟩ + penalty(V), to a violation of ``goal``.
 
-        Accelerated proximal gradient with restart finds the support, Newton steps on it finish.
+        Newton steps on the rows in use come first: often the support is right already. Where it is not, accelerated
+        proximal gradient with restart finds it, and Newton steps finish.
         """
-        step = 1.0 / self.curvature
-        X = ahead = W
-        slope = slope_ahead = G
-        momentum, dual, support, wait = 1.0, list[Floats](), None, 4
+        X, now = self._polish(W, W, G, penalty, penalty.violation(W, G), goal)
+        if now <= goal:
+            return X.copy()
+        step = 1.0 / max(_largest_eigenvalue(block) for _, block in self.blocks)
+        ahead, momentum, wait = X, 1.0, 4
+        slope = slope_ahead = G + self.times(X - W)
+        dual: list[Floats] = []
+        support = penalty.support(X)
         for n in range(1, max_iter + 1):
             V = penalty.prox(ahead - step * slope_ahead, step, dual=dual, tol=1e-9)
             if np.vdot(ahead - V, V - X) > 0:
@@ -189,22 +217,22 @@ class _Model:
             push = (momentum - 1.0) / grown
             ahead, slope_ahead = V + push * (V - X), slope_V + push * (slope_V - slope)
             X, slope, momentum = V, slope_V, grown
-            if n % wait and n > 1:
+            if n % wait:
                 continue
             now = penalty.violation(X, slope)
             if now <= goal:
                 break
             previous, support = support, penalty.support(X)
-            if previous is not None and np.array_equal(previous, support):
-                better, now_better = self._polish(X, W, G, penalty, now, goal)
-                if now_better <= goal:
-                    return better
-                if now_better < now:
-                    X = ahead = better
-                    slope = slope_ahead = G + self.times(X - W)
-                    momentum = 1.0
-                else:
-                    wait = min(2 * wait, 64)
+            if not np.array_equal(previous, support):
+                continue
+            X, better = self._polish(X, W, G, penalty, now, goal)
+            if better <= goal:
+                break
+            if better < now:
+                ahead, momentum = X, 1.0
+                slope = slope_ahead = G + self.times(X - W)
+            else:
+                wait = min(2 * wait, 64)
         return X
 
     def _polish(
@@ -290,10 +318,11 @@ class LinearFit:
 
 @dataclass(eq=False)
 class _Point:
-    """Where the solver is: coefficients with the intercepts as last row, and all that is known there."""
+    """Where a solver is: coefficients with the intercepts as last row, and all that is known there."""
 
     W: Floats
     scores: Floats
+    residual: Floats
     smooth: float
     gradient: Floats
 
@@ -395,9 +424,7 @@ class LinearProblem:
         """
         losses = self._losses(q, gate, gate_loss, gate_target)
         solver = self._solver(losses, penalty, ridge, support)
-        point = solver.at(self._start(start, gate))
-        fit, _, _ = solver.run(point, None, tol, max_iter, gate)
-        return fit
+        return solver.run(solver.at(self._start(start, gate)), tol, max_iter, gate)[0]
 
     def path(
         self,
@@ -422,12 +449,11 @@ class LinearProblem:
         values = np.asarray(gammas, dtype=float)
         losses = self._losses(q, gate, gate_loss, gate_target)
         fits: dict[int, LinearFit] = {}
-        model: _Model | None = None
-        point: _Point | None = None
+        solver = self._solver(losses, penalty, ridge, None)
+        point = solver.at(self._start(start, gate))
         for i in np.argsort(-values, kind="stable"):
-            solver = self._solver(losses, penalty.scaled(float(values[i])), ridge, None)
-            point = point or solver.at(self._start(start, gate))
-            fits[int(i)], point, model = solver.run(point, model, tol, max_iter, gate)
+            solver.penalty = penalty.scaled(float(values[i])).with_free_rows(1)
+            fits[int(i)], point = solver.run(point, tol, max_iter, gate)
         return [fits[i] for i in range(len(values))]
 
     def max_penalty(
@@ -443,7 +469,7 @@ class LinearProblem:
         """Smallest γ at which the solution buys nothing: every row of W that costs something is zero."""
         losses = self._losses(q, gate, gate_loss, gate_target)
         solver = self._solver(losses, None, ridge, ~penalty.covered)
-        _, point, _ = solver.run(solver.at(self._start(None, gate)), None, 1e-8, 200, gate)
+        _, point = solver.run(solver.at(self._start(None, gate)), 1e-8, 200, gate)
         everywhere = self._solver(losses, None, ridge, None).at(point.W)
         return penalty.dual_norm(everywhere.gradient[:-1])
 
@@ -517,8 +543,84 @@ class LinearProblem:
         return _Solver(self._Z, losses, penalty.with_free_rows(1), ridge, np.append(allowed, True))
 
 
+class _Part:
+    """(OPT2) on some columns, all others zero: proximal Newton steps with an Armijo line search."""
+
+    def __init__(
+        self, design: _Columns, losses: list[Any], penalty: GroupPenalty, ridge: Floats
+    ) -> None:
+        self.design, self.losses, self.penalty, self.ridge = design, losses, penalty, ridge
+
+    def at(self, W: Floats, scores: Floats) -> _Point:
+        value, residual = _evaluate(self.losses, scores)
+        return self._point(W, scores, value, residual)
+
+    def _point(self, W: Floats, scores: Floats, value: float, residual: Floats) -> _Point:
+        value += 0.5 * float(np.sum(self.ridge * W**2))
+        gradient = self.design.gradient(residual) + self.ridge * W
+        return _Point(W, scores, residual, value, gradient)
+
+    def model(self, point: _Point) -> _Model:
+        blocks, first = [], 0
+        for loss in self.losses:
+            scores = point.scores[first : first + loss.width]
+            for width, block in loss.hessians(scores, self.design):
+                block[np.diag_indices_from(block)] += np.tile(self.ridge[:, 0], width)
+                blocks.append((slice(first, first + width), block))
+                first += width
+        return _Model(blocks)
+
+    def run(
+        self, point: _Point, model: _Model | None, tol: float, max_iter: int
+    ) -> tuple[_Point, _Model | None, int]:
+        """Steps until the violation is at most ``tol``, or until they gain nothing."""
+        violation = self.penalty.violation(point.W, point.gradient)
+        n_iter, renew = 0, model is None
+        while violation > tol and n_iter < max_iter:
+            n_iter += 1
+            fresh = renew
+            if model is None or renew:
+                model = self.model(point)
+            following = self._step(point, model, max(0.01 * violation, 0.3 * tol))
+            if following is None:
+                if fresh:
+                    break  # the step is below rounding: nothing more to gain
+                renew = True
+                continue
+            before, (point, full_step) = violation, following
+            violation = self.penalty.violation(point.W, point.gradient)
+            renew = not full_step or violation > _FRESH * before
+        return point, model, n_iter
+
+    def _step(self, point: _Point, model: _Model, goal: float) -> tuple[_Point, bool] | None:
+        """One proximal Newton step; None if it does not decrease the objective."""
+        V = model.minimise(point.W, point.gradient, self.penalty, goal, 2000)
+        for outputs in _softmaxes(self.losses):
+            # Adding the same to all classes changes no probability: the cheapest such V has mean zero.
+            V[:, outputs] -= V[:, outputs].mean(axis=1, keepdims=True)
+        price, move = self.penalty.value(point.W), V - point.W
+        promised = float(np.vdot(point.gradient, move)) + self.penalty.value(V) - price
+        scores_V = self.design.scores(V)
+        # Decreases below the rounding of the objective cannot be seen: do not ask for them.
+        current = point.smooth + price
+        noise = 4 * np.finfo(float).eps * abs(current)
+        size = 1.0
+        for _ in range(25):
+            W, scores = V, scores_V
+            if size < 1.0:
+                W, scores = point.W + size * move, point.scores + size * (scores_V - point.scores)
+            value, residual = _evaluate(self.losses, scores)
+            total = value + 0.5 * float(np.sum(self.ridge * W**2)) + self.penalty.value(W)
+            if total <= current + 1e-4 * size * promised + noise:
+                found = self._point(W, scores, value, residual)
+                model.learn(W - point.W, found.gradient - point.gradient)
+                return found, size == 1.0
+            size *= 0.5
+        return None
+
+
 class _Solver:
-    """Proximal Newton for one allocation and one penalty."""
+    """(OPT2) on all columns, by solving it on those in play until the others are content too."""
 
     def __init__(
         self,
@@ -530,110 +632,86 @@ class _Solver:
     ) -> None:
         self.Z, self.losses, self.penalty, self.allowed = Z, losses, penalty, allowed
         self.ridge = np.append(np.full(Z.shape[1], ridge), INTERCEPT_RIDGE)[:, None]
+        self.everything = _Columns(Z, np.arange(Z.shape[1]))
+        # Kept from one penalty of a path to the next.
+        self.design: _Columns | None = None
+        self.model: _Model | None = None
 
     def at(self, W: Floats) -> _Point:
         W = np.where(self.allowed[:, None], W, 0.0)
-        return self._with_gradient(W, self._scores(W))
+        for outputs in _softmaxes(self.losses):
+            W[:, outputs] -= W[:, outputs].mean(axis=1, keepdims=True)
+        whole = _Part(self.everything, self.losses, self.penalty, self.ridge)
+        return whole.at(W, self.everything.scores(W))
 
-    def _scores(self, W: Floats) -> Floats:
-        return np.ascontiguousarray((self.Z @ W[:-1]).T) + W[-1][:, None]
-
-    def _losses_at(self, scores: Floats) -> tuple[float, Floats]:
-        value, first = 0.0, 0
-        residual = np.empty_like(scores)
-        for loss in self.losses:
-            part = slice(first, first + loss.width)
-            loss_value, residual[part] = loss.evaluate(scores[part])
-            value, first = value + loss_value, part.stop
-        return value, residual
-
-    def _with_gradient(self, W: Floats, scores: Floats) -> _Point:
-        value, residual = self._losses_at(scores)
-        return self._point(W, scores, value, residual)
-
-    def _point(self, W: Floats, scores: Floats, value: float, residual: Floats) -> _Point:
-        gradient = np.empty_like(W)
-        gradient[:-1] = (residual @ self.Z).T
-        gradient[-1] = residual.sum(axis=1)
-        gradient += self.ridge * W
-        # Rows that may not move have nothing to violate.
-        gradient[~self.allowed] = 0.0
-        return _Point(W, scores, value + self._ridge_value(W), gradient)
-
-    def _ridge_value(self, W: Floats) -> float:
-        return 0.5 * float(np.sum(self.ridge * W**2))
-
-    def _model(self, point: _Point) -> _Model:
-        columns = np.flatnonzero(self.allowed[:-1])
-        rows = np.append(columns, len(self.ridge) - 1)
-        design = _Rows(self.Z, columns)
-        blocks, first = [], 0
-        for loss in self.losses:
-            scores = point.scores[first : first + loss.width]
-            for width, block in loss.hessians(scores, design):
-                block[np.diag_indices_from(block)] += np.tile(self.ridge[rows, 0], width)
-                blocks.append((slice(first, first + width), block))
-                first += width
-        return _Model(rows, blocks)
-
-    def run(
-        self, point: _Point, model: _Model | None, tol: float, max_iter: int, gate: bool
-    ) -> tuple[LinearFit, _Point, _Model | None]:
-        """Newton steps until the violation is at most ``tol``."""
-        violation = self.penalty.violation(point.W, point.gradient)
-        n_iter = 0
+    def run(self, point: _Point, tol: float, max_iter: int, gate: bool) -> tuple[LinearFit, _Point]:
+        """Solve on the columns in play, look at all, repeat until the violation is at most ``tol``."""
+        gap = self._gap(point)
+        violation, n_iter = float(np.linalg.norm(gap)), 0
         while violation > tol and n_iter < max_iter:
-            n_iter += 1
-            stale = model is not None
-            model = model or self._model(point)
-            following = self._step(point, model, max(0.1 * violation, 0.3 * tol))
-            if following is None:
-                if not stale:
-                    break  # the step is below rounding: nothing more to gain
-                model = None
-                continue
-            point, full_step = following
-            before, violation = violation, self.penalty.violation(point.W, point.gradient)
-            if not full_step or violation > _FRESH * before:
-                model = None
-        converged = violation <= tol
-        if not converged:
+            rows = self._choose(point, gap)
+            assert self.design is not None
+            part = _Part(self.design, self.losses, self.penalty.restricted(rows), self.ridge[rows])
+            here = _Point(
+                point.W[rows], point.scores, point.residual, point.smooth, point.gradient[rows]
+            )
+            # A first set of columns, chosen far from the solution, is not worth solving to the end.
+            goal = max(tol, 0.01 * violation) if self.model is None else tol
+            here, self.model, steps = part.run(here, self.model, goal, max_iter - n_iter)
+            W = np.zeros_like(point.W)
+            W[rows] = here.W
+            gradient = self.everything.gradient(here.residual) + self.ridge * W
+            point = _Point(W, here.scores, here.residual, here.smooth, gradient)
+            before, gap = violation, self._gap(point)
+            violation, n_iter = float(np.linalg.norm(gap)), n_iter + steps
+            if violation >= before and len(rows) == self.allowed.sum():
+                break
+        return self._fit(point, violation, n_iter, tol, gate), point
+
+    def _gap(self, point: _Point) -> Floats:
+        gap = self.penalty.subgradient_gap(point.W, point.gradient)
+        # Rows that may not move have nothing to violate.
+        return np.where(self.allowed[:, None], gap, 0.0)
+
+    def _choose(self, point: _Point, gap: Floats) -> Integers:
+        """Rows that are used or want to be; the design has them, and those that nearly want to be."""
+        needed = self.penalty.support(point.W) | self.penalty.support(gap)
+        if (
+            self.design is None
+            or not np.isin(np.flatnonzero(needed[:-1]), self.design.columns).all()
+        ):
+            wanted = self.penalty.scaled(_MARGIN).subgradient_gap(point.W, point.gradient)
+            play = self.allowed & (needed | self.penalty.support(wanted))
+            if play.sum() > _MOST * self.allowed.sum():
+                play = self.allowed
+            self.design, self.model = _Columns(self.Z, np.flatnonzero(play[:-1])), None
+        return np.append(self.design.columns, len(point.W) - 1)
+
+    def _fit(
+        self, point: _Point, violation: float, n_iter: int, tol: float, gate: bool
+    ) -> LinearFit:
+        if violation > tol:
             warnings.warn(
                 f"The linear engine stopped after {n_iter} steps at a violation of {violation:.1e}, above "
                 f"tol={tol:.0e}: increase max_iter, ridge or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         objective = point.smooth + self.penalty.value(point.W)
-        fit = LinearFit(
-            point.W[:-1].copy(), point.W[-1].copy(), violation, objective, n_iter, converged, gate
-        )
-        return fit, point, model
+        coef, intercept = point.W[:-1].copy(), point.W[-1].copy()
+        return LinearFit(coef, intercept, violation, objective, n_iter, violation <= tol, gate)
 
-    def _step(self, point: _Point, model: _Model, goal: float) -> tuple[_Point, bool] | None:
-        """One proximal Newton step with an Armijo line search on the objective; None if none decreases it."""
-        penalty = self.penalty.restricted(model.rows)
-        V = point.W.copy()
-        V[model.rows] = model.minimise(
-            point.W[model.rows], point.gradient[model.rows], penalty, goal, 2000
-        )
-        price, price_V = self.penalty.value(point.W), self.penalty.value(V)
-        move = V - point.W
-        promised = float(np.vdot(point.gradient, move)) + price_V - price
-        current = point.smooth + price
-        scores_V = self._scores(V)
-        # Decreases below the rounding of the objective cannot be seen: do not ask for them.
-        noise = 4 * np.finfo(float).eps * abs(current)
-        size = 1.0
-        for _ in range(25):
-            if size == 1.0:
-                W, scores = V, scores_V
-            else:
-                W = point.W + size * move
-                scores = point.scores + size * (scores_V - point.scores)
-            value, residual = self._losses_at(scores)
-            total = value + self._ridge_value(W) + self.penalty.value(W)
-            if total <= current + 1e-4 * size * promised + noise:
-                return self._point(W, scores, value, residual), size == 1.0
-            size *= 0.5
-        return None
+
+def _evaluate(losses: list[Any], scores: Floats) -> tuple[float, Floats]:
+    """Value of the losses, and their derivatives in the scores."""
+    value, first = 0.0, 0
+    residual = np.empty_like(scores)
+    for loss in losses:
+        part = slice(first, first + loss.width)
+        loss_value, residual[part] = loss.evaluate(scores[part])
+        value, first = value + loss_value, part.stop
+    return value, residual
+
+
+def _softmaxes(losses: list[Any]) -> list[slice]:
+    return [slice(0, loss.width) for loss in losses[:1] if isinstance(loss, _Softmax)]

@@ -73,6 +73,7 @@ class GroupPenalty:
     ----------
     groups : tuple of int ndarrays
         What is left, the smallest first.
+    weights : ndarray of shape (n_groups,)
     laminar : bool
         Whether any two groups are nested or disjoint.
 
@@ -93,8 +94,6 @@ class GroupPenalty:
     array([False, False,  True])
     """
 
-    groups: tuple[Integers, ...]
-    weights: Floats
     n_rows: int
     laminar: bool
 
@@ -115,19 +114,37 @@ class GroupPenalty:
             raise ValueError(f"A group names a row outside 0..{n_rows - 1}.")
         # Smaller groups first: that order is what makes one pass exact for nested groups.
         ordered = sorted(merged, key=lambda rows: (len(rows), rows))
-        self.groups = tuple(np.array(rows, dtype=np.intp) for rows in ordered)
-        self.weights = np.array([merged[rows] for rows in ordered])
-        self.n_rows = n_rows
-        height, tangled = _heights(self.groups, n_rows)
+        kept = tuple(np.array(rows, dtype=np.intp) for rows in ordered)
+        left = np.array([merged[rows] for rows in ordered])
+        height, tangled = _heights(kept, n_rows)
         levels = tuple(
-            _level(np.flatnonzero(height == h), self.groups, self.weights, n_rows)
+            _level(np.flatnonzero(height == h), kept, left, n_rows)
             for h in range(int(height.max(initial=-1)) + 1)
         )
         self._set(levels, tangled)
 
     def _set(self, levels: tuple[_Level, ...], tangled: Booleans) -> None:
         self._levels, self._tangled = levels, tangled
-        self.laminar = not tangled.any()
+        self.n_rows, self.laminar = len(tangled), not tangled.any()
+
+    @property
+    def _members(self) -> list[tuple[Integers, float]]:
+        """Groups with their weights; only for people, the levels are what is computed with."""
+        pairs = [
+            (np.flatnonzero(level.label == g), float(weight))
+            for level in self._levels
+            for g, weight in enumerate(level.weights[:-1])
+        ]
+        pairs = [(rows, weight) for rows, weight in pairs if len(rows)]
+        return sorted(pairs, key=lambda pair: (len(pair[0]), pair[0].tolist()))
+
+    @property
+    def groups(self) -> tuple[Integers, ...]:  # noqa: D102
+        return tuple(rows for rows, _ in self._members)
+
+    @property
+    def weights(self) -> Floats:  # noqa: D102
+        return np.array([weight for _, weight in self._members])
 
     @classmethod
     def from_costs(cls, costs: FeatureCosts, owner: ArrayLike) -> GroupPenalty:
@@ -154,16 +171,11 @@ class GroupPenalty:
         """Return the penalty times ``gamma``."""
         if gamma == 0:
             return GroupPenalty([], [], self.n_rows)
-        levels = tuple(level.times(gamma) for level in self._levels)
-        return self._like(self.groups, self.weights * gamma, levels, self._tangled)
+        return self._like(tuple(level.times(gamma) for level in self._levels), self._tangled)
 
     def restricted(self, rows: Integers) -> GroupPenalty:
         """Penalty of a matrix that holds only these rows, the others being zero."""
-        position = np.full(self.n_rows, -1, dtype=np.intp)
-        position[rows] = np.arange(len(rows))
-        groups = tuple(position[group][position[group] >= 0] for group in self.groups)
-        levels = tuple(level.at(rows) for level in self._levels)
-        return self._like(groups, self.weights, levels, self._tangled[rows])
+        return self._like(tuple(level.at(rows) for level in self._levels), self._tangled[rows])
 
     def with_free_rows(self, n: int) -> GroupPenalty:
         """Penalty of a matrix with ``n`` more rows at the end, free of charge: the intercepts."""
@@ -171,18 +183,11 @@ class GroupPenalty:
             _Level(np.append(level.label, np.full(n, len(level.weights) - 1)), level.weights)
             for level in self._levels
         )
-        tangled = np.append(self._tangled, np.zeros(n, dtype=bool))
-        return self._like(self.groups, self.weights, levels, tangled)
+        return self._like(levels, np.append(self._tangled, np.zeros(n, dtype=bool)))
 
-    def _like(
-        self,
-        groups: tuple[Integers, ...],
-        weights: Floats,
-        levels: tuple[_Level, ...],
-        tangled: Booleans,
-    ) -> GroupPenalty:
+    @staticmethod
+    def _like(levels: tuple[_Level, ...], tangled: Booleans) -> GroupPenalty:
         other = object.__new__(GroupPenalty)
-        other.groups, other.weights, other.n_rows = groups, weights, len(tangled)
         other._set(levels, tangled)
         return other
 
