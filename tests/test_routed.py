@@ -88,7 +88,7 @@ def test_gate_above_zero_sends_a_row_to_the_full_model(model):
     gate = model.gate_function(NEW)
     assert gate.min() < 0 < gate.max()
     assert np.array_equal(model.route(NEW), (gate > 0).astype(int))
-    np.testing.assert_array_equal(model.gate_.score(NEW, None), gate)
+    np.testing.assert_array_equal(model.gate_.score(NEW, model.cheap_.predict_proba(NEW)), gate)
 
 
 def test_the_gate_sends_on_what_the_cheap_stage_cannot_tell(make):
@@ -644,9 +644,21 @@ def test_a_pickled_model_says_the_same(model):
 
 
 def test_no_training_row_is_inside_a_system(make):
+    X, y = rows(400)
+    written = pickle.dumps(
+        make(FrozenEstimator(TREE.__class__(max_depth=2).fit(X, y))).fit(X, y).system_
+    )
+    for row in X:
+        assert row[:2].tobytes() not in written
+    for column in X.T:
+        assert column[10:12].tobytes() not in written
+    assert y[:20].tobytes() not in written
+
+
+def test_a_linear_system_stays_small_whatever_the_rows():
     full = FrozenEstimator(LogisticRegression().fit(X, Y))
-    small, large = (make(full).fit(*rows(n)).system_ for n in (160, 1600))
-    assert len(pickle.dumps(large)) < len(pickle.dumps(small)) + 1600
+    small, large = (lin(full).fit(*rows(n)).system_ for n in (160, 1600))
+    assert len(pickle.dumps(large)) < len(pickle.dumps(small)) + 400
 
 
 def test_grid_search(make):
@@ -730,11 +742,12 @@ def bought_one_at_a_time(system, row):
             c for c in range(len(costs.columns)) if set(np.flatnonzero(costs.needs[c])) <= purse
         ]
         hidden[0, known] = row[known]
-        if stage.gate is None or stage.gate.score(hidden, None)[0] <= stage.threshold:
+        proba = stage.predictor.predict_proba(hidden)
+        if stage.gate is None or stage.gate.score(hidden, proba)[0] <= stage.threshold:
             break
     entered = system.stages.index(stage)
     paid += costs.call_prices(len(system.stages))[: entered + 1].sum()
-    return entered, paid, system.classes[stage.predictor.predict_proba(hidden).argmax()]
+    return entered, paid, system.classes[proba.argmax()]
 
 
 @pytest.mark.parametrize("call_price", [0.5, (0.0, 0.25, 1.0)])
