@@ -410,6 +410,7 @@ def test_errors():
         {"device_type": "cuda"},
         {"tree_learner": "data"},
         {"eta": 0.1},
+        {"max_bin": 63},
     ):
         with pytest.raises(ValueError, match=next(iter(params))):
             engine_of(X, y, params=params)

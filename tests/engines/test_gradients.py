@@ -86,6 +86,13 @@ def test_the_allocation_is_followed_from_round_to_round(full_rate):
         gate += 0.1 * rng.normal(size=n)
 
 
+def test_an_allocation_too_steep_for_newton_is_solved_by_bisection():
+    n = 100
+    solved = SolvedAllocation(np.zeros(n), 0.3, np.ones(n))
+    _, rate = solved.update(np.full(n, 1e4), np.zeros(n), np.full(n, np.log(2)))
+    assert rate == pytest.approx(0.3, rel=1e-3)
+
+
 def test_far_scores_stay_finite():
     s = scene(2)
     s["raw"][:3] = [[800.0, -800.0], [-800.0, 800.0], [0.0, 0.0]]

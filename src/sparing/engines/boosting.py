@@ -29,6 +29,7 @@ from sparing._allocation import allocate
 from sparing._losses import cheap_loss
 from sparing.costs import FeatureCosts
 from sparing.engines.binning import BinnedData, ColumnEncoder
+from sparing.engines.booster_params import checked_params, safe_params
 from sparing.engines.gradients import (
     FixedAllocation,
     RoundAllocation,
@@ -40,22 +41,6 @@ from sparing.engines.wallet import Wallet
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-_OURS = ("objective", "num_class", "metric", "boost_from_average", "linear_tree", "boosting")
-_ALIASES = {
-    alias: name
-    for name, aliases in {
-        "learning_rate": "eta shrinkage_rate",
-        "num_leaves": "num_leaf max_leaves max_leaf max_leaf_nodes",
-        "min_data_in_leaf": "min_data min_data_per_leaf min_child_samples min_samples_leaf",
-        "min_sum_hessian_in_leaf": "min_sum_hessian min_sum_hessian_per_leaf min_hessian min_child_weight",
-        "lambda_l2": "reg_lambda lambda l2_regularization",
-        "min_gain_to_split": "min_split_gain",
-        "num_threads": "num_thread nthread nthreads n_jobs",
-        "seed": "random_seed random_state",
-        "verbosity": "verbose",
-    }.items()
-    for alias in aliases.split()
-}
 _RATE_FLOOR = 1e-6
 """Start rates are kept this far from 0 and 1: log-odds must stay finite."""
 
@@ -191,12 +176,12 @@ class BoostingEngine:
         self.cost_penalty = float(cost_penalty)
         self._n_cheap = 1 if n_classes == 2 else n_classes
         self._params = {
-            **_safe_params(data.n_rows, float(self.weight.sum()), newton),
+            **safe_params(data.n_rows, float(self.weight.sum()), newton),
             "max_depth": max_depth,
             "num_leaves": min(2**max_depth, 1024) if max_depth > 0 else 31,
             "num_threads": effective_n_jobs(n_jobs),
             "seed": int(check_random_state(random_state).randint(2**31 - 1)),
-            **_checked(params or {}),
+            **checked_params(params or {}),
         }
         if learning_rate is not None:
             self._params["learning_rate"] = learning_rate
@@ -344,46 +329,3 @@ def _training_scores(booster: lightgbm.Booster) -> Floats:
 
     booster.eval_train(keep)
     return kept[0]
-
-
-def _safe_params(n_rows: int, total_weight: float, newton: bool) -> dict[str, Any]:
-    """Defaults that hold from ten rows to millions, for two classes and for many."""
-    # Without a floor under the hessian the logits of rare classes run away (Forest, 7 classes).
-    ridge = min(1.0, total_weight / 100)
-    few = max(1, n_rows // 50)
-    return {
-        "objective": "none",
-        "metric": "None",
-        "boost_from_average": False,
-        "learning_rate": 0.2 if newton else 1.0,
-        "lambda_l2": ridge if newton else 0.0,
-        # Without Newton steps the hessian is the weight: twenty rows, or a fiftieth of a small table. LightGBM's sums
-        # fall a few last digits short of whole numbers.
-        "min_sum_hessian_in_leaf": ridge if newton else min(20.0, total_weight / 50) - 1e-6,
-        # LightGBM guesses the rows of a leaf from its hessian; two minima in one currency are one too many.
-        "min_data_in_leaf": 0,
-        "min_data_per_group": min(100, few),
-        "cat_smooth": min(10.0, n_rows / 100),
-        "cat_l2": min(10.0, total_weight / 100),
-        # A gain this small is rounding.
-        "min_gain_to_split": 1e-10 * total_weight,
-        "deterministic": True,
-        "force_row_wise": True,
-        "verbosity": -1,
-    }
-
-
-def _checked(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Extra LightGBM parameters, without those that would break the objective or the prices."""
-    for name, value in params.items():
-        if name in _OURS or name.startswith("cegb_"):
-            raise ValueError(f"{name} is set by the engine.")
-        # There the prices are ignored, or the workers disagree about them.
-        if name in ("device", "device_type") and value != "cpu":
-            raise ValueError(f"{name}={value!r}: LightGBM knows prices on the cpu only.")
-        if name in ("tree_learner", "tree", "tree_type") and value != "serial":
-            raise ValueError(f"{name}={value!r}: LightGBM knows prices in serial learning only.")
-        if name in _ALIASES:
-            # Given both, LightGBM takes the main name, set here, and says nothing.
-            raise ValueError(f"{name}: use LightGBM's main name for it, {_ALIASES[name]}.")
-    return dict(params)
