@@ -124,9 +124,10 @@ def test_extreme_losses(scale, full_rate):
         assert rate == pytest.approx(full_rate, abs=max(1e-12, 4 * np.spacing(scale)))
 
 
-def test_a_tiny_full_rate_is_met_relatively():
-    cheap, full, gate = typical(1000)
-    assert allocate(cheap, full, gate, 1e-8).q.mean() == pytest.approx(1e-8, rel=1e-6)
+@pytest.mark.parametrize("full_rate", np.logspace(-13, -5, 9))
+def test_a_tiny_full_rate_is_met_relatively(full_rate):
+    rate = allocate(*typical(1000), full_rate).q.mean()
+    assert rate == pytest.approx(full_rate, rel=1e-6, abs=0)
 
 
 def test_inputs_are_left_alone_and_may_be_float32():

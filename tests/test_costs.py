@@ -144,6 +144,12 @@ def test_derived_of_derived_needs_what_its_inputs_need():
     assert costs.of(["copy", "a", "ratio"]) == 3.5
 
 
+def test_a_long_chain_of_derived_columns_is_walked_once():
+    # Each from the two before it: walked again for every mention, this would take 2^60 steps.
+    derived = {i: [i - 2, i - 1] for i in range(2, 60)}
+    assert FeatureCosts([1, 2] + [0] * 58, derived=derived).of([59]) == 3.0
+
+
 @pytest.mark.parametrize(
     ("derived", "circle"),
     [
