@@ -392,6 +392,17 @@ def test_models_of_other_libraries_are_frozen_or_refused():
     X, y = table()
     full = fit_full_model(FrozenEstimator(OtherLibrary()), X, y)
     np.testing.assert_array_equal(full.proba, 0.5)
+
+    class Scores(OtherLibrary):
+        def predict(self, X):
+            return X[:, 0]
+
+    class Silent(OtherLibrary):
+        predict = None
+
+    for other in (Scores, Silent):  # the probabilities speak for a model without labels
+        full = fit_full_model(FrozenEstimator(other()), X, y)
+        np.testing.assert_array_equal(system_of(full).predict(X), 0)
     with pytest.raises(TypeError, match="does not seem to be a scikit-learn estimator"):
         fit_full_model(OtherLibrary(), X, y)
 
@@ -474,12 +485,13 @@ def test_a_model_known_only_by_its_logs():
     assert {row["prediction"] for row in system.explain(X)} == {0, 1, None}
 
 
+@dataclass(frozen=True)
 class Naive:
+    n_classes: int = 2
     columns = np.array([0])
 
     def predict_proba(self, X):
-        p = 1 / (1 + np.exp(-X[:, 0]))
-        return np.column_stack([1 - p, p])
+        return softmax(X[:, :1] * np.arange(self.n_classes), axis=1)
 
 
 def test_stored_probabilities_of_a_model_that_is_there():
@@ -718,14 +730,18 @@ def test_encode():
 class Routed(ClassifierMixin, BaseEstimator):
     """Two stages: one column, and all of them when it is not sure."""
 
+    def __init__(self, legacy=None):
+        self.legacy = legacy
+
     def fit(self, X, y):
-        self.classes_ = np.unique(y)
+        self.classes_ = np.unique(y) if self.legacy is None else self.legacy.classes_
         self.n_features_in_ = X.shape[1]
         if hasattr(X, "columns"):
             self.feature_names_in_ = np.array(X.columns)
-        full = fit_full_model(GaussianNB(), np.asarray(X), y, cv=2)
+        full = fit_full_model(self.legacy or GaussianNB(), np.asarray(X), y, cv=2)
+        cheap = Stage(Naive(len(self.classes_)), ConfidenceGate(), 0.2, "cheap")
         self.system_ = System(
-            (Stage(Naive(), ConfidenceGate(), 0.2, "cheap"), *full.stages),
+            (cheap, *full.stages),
             FeatureCosts(np.ones(X.shape[1])),
             self.classes_,
         )
@@ -746,6 +762,16 @@ def test_a_system_inside_a_system_is_one_longer_system(wrap):
     system = system_of(full)
     np.testing.assert_array_equal(system.predict_proba(X), full.estimator.predict_proba(X))
     assert set(system.acquisition_cost(X)) == {1.0, 6.0}
+
+
+def test_a_system_that_knows_more_classes_than_y():
+    X, y = table(n_classes=3)
+    legacy = FrozenEstimator(GaussianNB().fit(X, y))
+    some = y < 2
+    full = fit_full_model(Routed(legacy), X[some], y[some], cv=2, random_state=0)
+    assert full.classes.tolist() == [0, 1, 2]
+    assert full.proba.shape == (some.sum(), 3)
+    np.testing.assert_array_equal(system_of(full).predict_proba(X), full.estimator.predict_proba(X))
 
 
 def test_a_system_of_other_columns_stays_one_stage():

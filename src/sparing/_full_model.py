@@ -97,9 +97,9 @@ def fit_full_model(
     if legacy:
         model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
         check_is_fitted_if_possible(model)
-        classes = _legacy_classes(model, labels)
     else:
-        model, classes = _fitted(estimator, X, y, sample_weight, random_state), labels
+        model = _fitted(estimator, X, y, sample_weight, random_state)
+    classes = _classes_of(model, labels)
     answers = FullPredictor(model, output_of(model), classes, column_use(model, X))
     some = np.arange(len(y))[:: max(1, len(y) // 2000)]
     if _decides(answers, take_rows(X, some)):
@@ -112,10 +112,10 @@ def fit_full_model(
             answers = answers.adjusted(answers.raw(take_rows(X, some)), proba[some], None)
         return FullModel(_stages(answers), classes, proba, model)
 
-    raw = answers.raw(X) if legacy else _out_of_bag(model, y, labels)
+    raw = answers.raw(X) if legacy else _out_of_bag(model, y, classes)
     if raw is None:
         raw = _out_of_fold(
-            estimator, X, y, labels, answers.output, cv, sample_weight, random_state, n_jobs
+            estimator, X, y, classes, answers.output, cv, sample_weight, random_state, n_jobs
         )
     answers = answers.adjusted(raw, np.eye(len(classes))[encode(y, classes)], sample_weight)
     proba = _checked_proba(
@@ -129,19 +129,15 @@ def fit_full_model(
 def _stages(answers: FullPredictor) -> tuple[Stage, ...]:
     """One stage, or those of a routed classifier: a system inside a system is one longer system."""
     system = getattr(unwrapped(answers.model), "system_", None)
-    same_columns = answers.use.inputs is None
-    if (
-        isinstance(system, System)
-        and same_columns
-        and np.array_equal(system.classes, answers.classes)
-    ):
+    if isinstance(system, System) and answers.use.inputs is None:  # and sees the same columns
         return system.stages
     return (Stage(answers, name="full"),)
 
 
 def _decides(answers: FullPredictor, X: Any) -> bool:
     """Whether a model's labels differ from its most probable classes; objects without ``fit`` are not asked."""
-    if answers.output == "predict" or not hasattr(answers.model, "fit"):
+    asked = hasattr(answers.model, "fit") and callable(getattr(answers.model, "predict", None))
+    if answers.output == "predict" or not asked:
         return False
     labels = np.asarray(answers.model.predict(answers.use.inputs_of(X)))
     if not np.isin(labels, answers.classes).all():
@@ -261,7 +257,7 @@ def check_is_fitted_if_possible(model: Any) -> None:
         check_is_fitted(model)
 
 
-def _legacy_classes(model: Any, labels: NDArray[Any]) -> NDArray[Any]:
+def _classes_of(model: Any, labels: NDArray[Any]) -> NDArray[Any]:
     classes = getattr(model, "classes_", None)
     if classes is None:
         return labels

@@ -107,7 +107,7 @@ class StoredModel:
         """Raise: the rows must be sent to the real system."""
         raise RuntimeError(
             f"{X.shape[0]} rows are routed to the full model, which is known here only by its stored probabilities "
-            "(full_proba). Use route(X) to see which rows, send those to the real system, or fit with estimator=... "
+            "(full_proba). Use route(X) to see which, send those to the real system, or fit with the model itself."
         )
 
 
