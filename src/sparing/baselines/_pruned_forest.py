@@ -1,0 +1,96 @@
+"""A scikit-learn forest cut down to some of its splits: again a scikit-learn forest.
+
+A node that is no split any more answers with its own class distribution, the one of the training counts. Trees, votes,
+paths and persistence are then scikit-learn's; rows stop where the pruned tree stops and read nothing below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparing._full_columns import column_use
+from sparing._full_predictor import FullPredictor
+
+Booleans = NDArray[np.bool_]
+
+_STALE = ("oob_score_", "oob_decision_function_", "_sample_weight")
+"""What a forest knows of its training and does not hold for a pruned one."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrunedForest(FullPredictor):
+    """A pruned forest as a stage's predictor: the mean of its trees' class distributions."""
+
+    @classmethod
+    def of(cls, forest: Any, kept: Sequence[Booleans], X: Any) -> PrunedForest:
+        """Keep some nodes of each tree as splits; X has the columns of the rows to come."""
+        pruned = pruned_forest(forest, kept)
+        return cls(pruned, "predict_proba", pruned.classes_, column_use(pruned, X))
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """Number of splits of each tree."""
+        return np.array([tree.tree_.node_count // 2 for tree in self.model.estimators_])
+
+
+def pruned_forest(forest: Any, kept: Sequence[Booleans]) -> Any:
+    """A copy of a fitted forest in which some nodes stay splits and all others are leaves or gone.
+
+    Parameters
+    ----------
+    forest : fitted random forest or extra trees
+    kept : bool per node of each tree: whether it stays a split. What hangs below a node that does not is gone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> forest = RandomForestClassifier(1, bootstrap=False).fit([[0], [1], [2], [3]], [0, 1, 1, 1])
+    >>> forest.predict_proba([[0]]), pruned_forest(forest, [np.zeros(3, dtype=bool)]).predict_proba([[0]])
+    (array([[1., 0.]]), array([[0.25, 0.75]]))
+    """
+    out = copy(forest)
+    for name in _STALE:
+        out.__dict__.pop(name, None)
+    out.estimators_ = []
+    for member, splits in zip(forest.estimators_, kept, strict=True):
+        member = copy(member)
+        member.tree_ = _pruned_tree(member.tree_, splits)
+        out.estimators_.append(member)
+    return out
+
+
+def _pruned_tree(tree: Any, kept: Booleans) -> Any:
+    state = tree.__getstate__()
+    nodes, first = state["nodes"], np.zeros(1, dtype=np.intp)
+    splits = kept & (nodes["left_child"] >= 0)
+    levels = [first]
+    while len(inner := levels[-1][splits[levels[-1]]]):
+        levels.append(np.concatenate([nodes["left_child"][inner], nodes["right_child"][inner]]))
+    # In the old order: scikit-learn wants parents before children.
+    stay = np.sort(np.concatenate(levels))
+    number = np.full(len(nodes), -1)
+    number[stay] = np.arange(len(stay))
+    nodes, leaf = nodes[stay], ~splits[stay]
+    for side in ("left_child", "right_child"):
+        nodes[side] = np.where(leaf, -1, number[nodes[side]])
+    # As scikit-learn marks its own leaves.
+    nodes["feature"][leaf] = nodes["threshold"][leaf] = -2
+    kind, arguments, _ = tree.__reduce__()
+    out = kind(*arguments)
+    out.__setstate__(
+        state
+        | {
+            "max_depth": len(levels) - 1,
+            "node_count": len(stay),
+            "nodes": nodes,
+            "values": np.ascontiguousarray(state["values"][stay]),
+        }
+    )
+    return out
