@@ -17,10 +17,11 @@ from sparing._losses import cheap_loss
 from sparing._routed import Training
 from sparing._settings import penalties
 from sparing.adapt.base import AdaptClassifier, Learnt
+from sparing.adapt.elimination import eliminate
 from sparing.engines.design import Design
 from sparing.engines.linear import LinearFit, LinearProblem
 from sparing.engines.linear_parts import LinearGate, LinearPredictor, LinearScores
-from sparing.engines.linear_step import LinearStep, LinearStepper, single_items
+from sparing.engines.linear_step import LinearStep, LinearStepper
 from sparing.engines.penalty import GroupPenalty
 from sparing.system import Stage
 
@@ -34,7 +35,10 @@ class AdaptLinClassifier(AdaptClassifier):
     """Adapt-Lin: linear cheap model and linear gate, chosen together with the few columns they share.
 
     Easy rows are answered by a linear f1 on a sparse set of columns; a linear gate on the same columns sends the others
-    to the full model. Both are learnt jointly, alternating with the allocation of rows (Algorithm 1 of the paper).
+    to the full model. Both are learnt jointly, alternating with the allocation of rows (Algorithm 1 of the paper). The
+    group penalty shrinks what it keeps, and the solution is a local one: so items are then given up one after the
+    other, learning on without penalty, and of all systems on the way the one with the smallest mean log-loss plus
+    ``cost_penalty`` × mean cost of its answers is taken. ``staged_systems`` has them all.
 
     Parameters
     ----------
@@ -54,12 +58,10 @@ class AdaptLinClassifier(AdaptClassifier):
     standardize : bool, default=True
         Centre and scale the columns, so that their units do not matter to the penalty. The paper does not.
     init : {"logistic", "random"} or pair of arrays, default="logistic"
-        Start: f1 a logistic regression on all columns and g = 0; Gaussian coefficients, ``n_init`` times; or
+        Start: f1 a logistic regression on all columns and g = 0; Gaussian coefficients; or
         coefficients (f1, g) of shapes (n_columns,) or (n_columns, n_classes), and (n_columns,), in the units of X.
-    n_init : int, default=4
-        Attempts. Those after the first use the columns of one item alone, the most promising items first: the problem
-        is not convex, and a system on one good item is easily missed. The attempt with the smallest mean log-loss plus
-        ``cost_penalty`` × mean cost of its answers is kept.
+    n_init : int, default=1
+        Starts; those after the first have Gaussian coefficients. The one with the smallest objective is kept.
     debias : bool, default=True
         Refit f1 and g without penalty on the columns found: the penalty shrinks, and a shrunk f1 classifies worse.
     cv : int, splitter or iterable, default=5
@@ -116,7 +118,7 @@ class AdaptLinClassifier(AdaptClassifier):
         ridge: float = 1e-4,
         standardize: bool = True,
         init: Any = "logistic",
-        n_init: int = 4,
+        n_init: int = 1,
         debias: bool = True,
         cv: Any = 5,
         max_iter: int = 50,
@@ -150,29 +152,30 @@ class AdaptLinClassifier(AdaptClassifier):
             design.transform(training.X), training.y, len(training.classes), training.weight
         )
         prices = GroupPenalty.from_costs(training.costs, owner)
-        supports = single_items(training.costs, owner, rows, self.n_init - 1)
         given = list(self._starts(training, rows))
         for problem in problems:
-            starts = given
-            first = problem.allocate(*starts[0]).q
+            first = problem.allocate(*given[0]).q
             automatic = AUTO_SHARE * rows.max_penalty(first, prices, ridge=self.ridge)
+            starts = given
+            learnt = list[tuple[float, Outcome[LinearStep], LinearStep]]()
             for penalty in penalties(self.cost_penalty, automatic):
                 step = LinearStepper(rows, prices.scaled(penalty), self.ridge, owner)
                 tried = [self._alternate(problem, step, start) for start in starts]
-                tried += [
-                    self._alternate(problem, replace(step, support=support), starts[0])
-                    for support in supports
-                ]
-                finished = [
-                    (out, step.debiased(out.q, out.fit) if self.debias else out.fit)
-                    for out in tried
-                ]
-                values = [_lagrangian(problem, full, fit, penalty) for _, fit in finished]
-                outcome, fit = finished[int(np.argmin(values))]
+                outcome = min(tried, key=lambda outcome: outcome.objective)
+                fit = step.debiased(outcome.q, outcome.fit) if self.debias else outcome.fit
+                learnt.append((penalty, outcome, fit))
                 # Further down the path the last solution is one more place to start from.
                 starts = [*given, (outcome.fit.cheap, outcome.fit.gate)]
-                learnt = Learnt([(_stage(design, fit.fit), fit.gate)], outcome.q, outcome.history)
-                yield problem.full_rate, penalty, learnt
+            smaller = list(eliminate(problem, replace(step, prices=prices.scaled(0.0)), outcome))
+            for penalty, outcome, fit in learnt:
+                choices = [(outcome, fit), *((other, other.fit) for other in smaller)]
+                values = [_lagrangian(problem, full, choice, penalty) for _, choice in choices]
+                best, chosen = choices[int(np.argmin(values))]
+                steps = [fit, chosen]
+                if penalty == learnt[0][0]:
+                    steps = [*(other.fit for other in smaller), *steps]
+                variants = [(_stage(design, step.fit), step.gate) for step in steps]
+                yield problem.full_rate, penalty, Learnt(variants, best.q, outcome.history)
 
     def _alternate(
         self, problem: Problem, step: LinearStepper, start: tuple[Floats, Floats]
@@ -203,8 +206,9 @@ class AdaptLinClassifier(AdaptClassifier):
         elif self.init == "logistic":
             yield rows.scores(rows.solve(None, None, ridge=max(self.ridge, 1e-6), gate=False))
         else:
-            for _ in range(self.n_init):
-                yield gaussian()
+            yield gaussian()
+        for _ in range(self.n_init - 1):
+            yield gaussian()
 
 
 def _lagrangian(problem: Problem, full: FullModel, step: LinearStep, price: float) -> float:

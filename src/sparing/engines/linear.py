@@ -473,15 +473,6 @@ class LinearProblem:
         everywhere = self._solver(losses, None, ridge, None).at(point.W)
         return penalty.dual_norm(everywhere.gradient[:-1])
 
-    def slope_at_zero(self) -> Floats:
-        """Gradient of f1's loss where f1 is the best constant: what each design column promises."""
-        solver = self._solver(self._losses(None, False, "kl", None), None, 0.0, None)
-        shares = np.bincount(self._y, self._weight, self.n_classes).clip(1e-12)
-        logs = np.log(shares)
-        W = self._start(None, gate=False)
-        W[-1] = logs[1:] - logs[0] if self.n_outputs == 1 else logs
-        return solver.at(W).gradient[:-1]
-
     def scores(self, fit: LinearFit) -> tuple[Floats, Floats]:
         """Scores of f1 and g on the rows of the problem, see ``LinearFit.scores``."""
         return fit.scores(self._Z)

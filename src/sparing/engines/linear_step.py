@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sparing.costs import FeatureCosts
 from sparing.engines.linear import LinearFit, LinearProblem
 from sparing.engines.penalty import GroupPenalty
 
@@ -61,23 +60,3 @@ class LinearStepper:
         cheap, gate = self.rows.scores(fit)
         extra = self.prices.value(fit.coef) + 0.5 * self.ridge * float(np.sum(fit.coef**2))
         return LinearStep(fit, cheap, gate, extra, np.unique(self.owner[fit.coef.any(axis=1)]))
-
-
-def single_items(
-    costs: FeatureCosts, owner: NDArray[np.intp], rows: LinearProblem, n: int
-) -> list[Booleans]:
-    """Design columns that one item (and free ones) make available, for the ``n`` most promising items.
-
-    Promise is the norm of the gradient of f1's loss at zero on those columns, per unit of price.
-    """
-    slope = rows.slope_at_zero()
-    ranked: list[tuple[float, Booleans]] = []
-    for j, price in enumerate(costs.item_prices):
-        bought = np.zeros(len(costs.items), dtype=bool)
-        bought[j] = True
-        free = costs.marginal(bought) == 0
-        support = free[owner]
-        if price > 0 and support.any():
-            ranked.append((float(np.linalg.norm(slope[support])) / float(price), support))
-    ranked.sort(key=lambda pair: -pair[0])
-    return [support for _, support in ranked[:n]]
