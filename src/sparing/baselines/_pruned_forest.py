@@ -1,7 +1,8 @@
-"""A scikit-learn forest cut down to some of its splits: again a scikit-learn forest.
+"""Forests before and after pruning: rows a forest may be pruned by, and the forest cut down to some of its splits.
 
-A node that is no split any more answers with its own class distribution, the one of the training counts. Trees, votes,
-paths and persistence are then scikit-learn's; rows stop where the pruned tree stops and read nothing below.
+What is left is again a scikit-learn forest. A node that is no split any more answers with its own class distribution,
+the one of the training counts. Votes, paths and persistence are then scikit-learn's; rows stop where the pruned tree
+stops and read nothing below.
 """
 
 from __future__ import annotations
@@ -13,14 +14,72 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.ensemble._forest import ForestClassifier
+from sklearn.utils import check_random_state
 
 from sparing._full_columns import column_use
 from sparing._full_predictor import FullPredictor
 
 Booleans = NDArray[np.bool_]
+Ints = NDArray[np.intp]
 
 _STALE = ("oob_score_", "oob_decision_function_", "_sample_weight")
 """What a forest knows of its training and does not hold for a pruned one."""
+
+
+# -- rows to prune by -------------------------------------------------------------------------------
+
+
+def out_of_bag(forest: ForestClassifier, n: int) -> list[Ints]:
+    """Rows out of each tree's bag."""
+    if not forest.bootstrap:
+        raise ValueError(
+            f"pruning='oob' needs a forest with bootstrap=True, this {type(forest).__name__} has none and so no rows "
+            "out of a tree's bag: hold rows out instead, pruning=0.3."
+        )
+    everyone = np.arange(n)
+    return [np.setdiff1d(everyone, inside) for inside in forest.estimators_samples_]
+
+
+def has_seen(forest: ForestClassifier, X: Any, y: Ints) -> bool:
+    """Whether these look like the rows a forest was trained on.
+
+    Either the forest makes no mistakes on them, or its trees make less than half as many on the rows that would be in
+    their bags as on the others.
+    """
+    leaves = forest.apply(X)
+    proba = np.zeros((len(y), forest.n_classes_))
+    wrong = np.empty(leaves.shape, dtype=bool)
+    for t, tree in enumerate(forest.estimators_):
+        value = tree.tree_.value[leaves[:, t], 0]
+        wrong[:, t] = value.argmax(axis=1) != y
+        proba += value
+    if np.mean(proba.argmax(axis=1) == y) >= 0.999:
+        return True
+    if not forest.bootstrap or getattr(forest, "_n_samples", 0) != len(y):
+        return False
+    outside = np.zeros(wrong.shape, dtype=bool)
+    for t, rows in enumerate(out_of_bag(forest, len(y))):
+        outside[rows, t] = True
+    return bool(outside.any() and wrong[~outside].mean() < 0.5 * wrong[outside].mean())
+
+
+def held_out(y: NDArray[Any], share: float, seed: int | None) -> NDArray[np.bool_]:
+    """Random rows, the same share of every class, never all of one."""
+    codes = np.unique(y, return_inverse=True)[1].ravel()
+    order = np.lexsort([check_random_state(seed).uniform(size=len(y)), codes])
+    count = np.bincount(codes)
+    rank = np.arange(len(y)) - np.repeat(np.cumsum(count) - count, count)
+    held = np.empty(len(y), dtype=bool)
+    held[order] = rank < np.repeat(np.floor(share * count), count)
+    if not held.any():
+        raise ValueError(
+            f"pruning={share:g} of {len(y)} rows holds out none of any class: use a larger share, or pruning='oob'."
+        )
+    return held
+
+
+# -- the forest that is left ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ as λ grows, so a path over λ is solved from the middle: what a larger λ keeps
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -101,12 +101,14 @@ class Solution:
     penalty : λ.
     objective : error plus λ times cost.
     bound : no set of splits has a smaller objective.
+    n_iter : steps taken, 1 for a cut.
     """
 
     keep: Booleans
     penalty: float
     objective: float
     bound: float
+    n_iter: int = 1
 
 
 # -- by minimum cut ---------------------------------------------------------------------------------
@@ -235,7 +237,7 @@ def _flow_by_ortools(
 
 
 def dual_path(
-    closure: Closure, penalties: Sequence[float], *, max_iter: int = 1000, tol: float = 1e-6
+    closure: Closure, penalties: Sequence[float], *, max_iter: int = 300, tol: float = 1e-6
 ) -> list[Solution]:
     """Good splits for each λ and a bound, by the primal-dual method of Nan, Wang and Saligrama (2016).
 
@@ -270,7 +272,7 @@ def dual_path(
             objective = closure.objective(keep | inside, penalty)
             if objective < best.objective:
                 best = Solution(keep | inside, penalty, objective, best.bound)
-            best = Solution(best.keep, penalty, best.objective, max(bound, best.bound))
+            best = replace(best, bound=max(bound, best.bound), n_iter=iteration + 1)
             gap = best.objective - best.bound
             buys, wants = np.repeat(over > 0, n_needing), keep[closure.split]
             disputed = np.flatnonzero(buys != wants)

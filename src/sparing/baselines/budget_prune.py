@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.ensemble._forest import ForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,7 +26,7 @@ from sparing._full_predictor import encode
 from sparing._routed import RoutedClassifier, Training
 from sparing._rows import take_rows
 from sparing._settings import PENALTY_CONSTRAINT, penalties
-from sparing.baselines._pruned_forest import PrunedForest
+from sparing.baselines._pruned_forest import PrunedForest, has_seen, held_out, out_of_bag
 from sparing.baselines._pruning import ForestPruning
 from sparing.baselines._pruning_closure import Closure, Solution, cut_path, dual_path
 from sparing.system import Accounting, Stage, System
@@ -84,7 +83,7 @@ class BudgetPruneClassifier(RoutedClassifier):
     keep_free : bool, default=False
         Also keep splits that raise the error of their own tree but need nothing a pruning row has not paid for anyway.
         They cost nothing, and the vote of the trees often gains.
-    max_iter : int, default=1000
+    max_iter : int, default=300
         Steps of "primal-dual" for each λ.
     tol : float, default=1e-6
         Gap to the bound, in units of error rate, at which "primal-dual" stops.
@@ -101,7 +100,8 @@ class BudgetPruneClassifier(RoutedClassifier):
     history_ : dict of arrays
         One entry for each λ, the largest first: ``cost_penalty``, ``objective`` (mean error of the trees on the pruning
         rows plus λ times mean cost) and ``bound``, which no pruning can beat; ``error`` and ``cost`` (its two parts),
-        ``n_splits``, ``n_columns``.
+        ``n_splits``, ``n_columns``, ``n_iter``.
+    n_iter_ : steps of "primal-dual" for the fitted λ, 1 for a cut.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class BudgetPruneClassifier(RoutedClassifier):
         pruning: float | Literal["auto", "oob"] = "auto",
         method: Literal["auto", "cut", "primal-dual"] = "auto",
         keep_free: bool = False,
-        max_iter: int = 1000,
+        max_iter: int = 300,
         tol: float = 1e-6,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -227,17 +227,16 @@ class BudgetPruneClassifier(RoutedClassifier):
                     f"The forest was fitted on {trained} rows, here are {len(y)}: pruning='oob' needs its training "
                     "rows, in their order. Leave pruning='auto' to prune by rows it has not seen."
                 )
-            return _Forest((), forest.classes_, _NONE, forest, rows, _out_of_bag(forest, len(y)))
+            return _Forest((), forest.classes_, _NONE, forest, rows, out_of_bag(forest, len(y)))
         frozen = isinstance(self.estimator, FrozenEstimator)
-        if not frozen and len(y) >= 50:
-            right = forest.predict_proba(use.inputs_of(X)).argmax(axis=1) == codes
-            if right.mean() >= 0.999:
-                warnings.warn(
-                    f"The fitted {type(forest).__name__} makes no mistakes on the rows given to fit. If it was trained "
-                    "on them, nearly all its splits will look useful: use pruning='oob', or pass rows it has not seen.",
-                    UserWarning,
-                    stacklevel=4,
-                )
+        if not frozen and len(y) >= 50 and has_seen(forest, use.inputs_of(X), codes):
+            warnings.warn(
+                f"The fitted {type(forest).__name__} seems to be trained on the rows given to fit, so few mistakes it "
+                "makes on them. Nearly all its splits will look useful: use pruning='oob', or pass rows it has not "
+                "seen. Wrap it in FrozenEstimator if it has not seen them.",
+                UserWarning,
+                stacklevel=4,
+            )
         return _Forest((), forest.classes_, _NONE, forest, rows, None)
 
     def _new_forest(
@@ -256,11 +255,11 @@ class BudgetPruneClassifier(RoutedClassifier):
             pruning = "oob" if forest.bootstrap else 0.3
         train = rows = np.arange(len(y))
         if pruning != "oob":
-            held = _held_out(y, float(pruning), seed)
+            held = held_out(y, float(pruning), seed)
             train, rows = np.flatnonzero(~held), np.flatnonzero(held)
         part = None if weight is None else weight[train]
         forest.fit(take_rows(X, train), y[train], sample_weight=part)
-        counted = _out_of_bag(forest, len(y)) if pruning == "oob" else None
+        counted = out_of_bag(forest, len(y)) if pruning == "oob" else None
         return _Forest((), forest.classes_, _NONE, forest, rows, counted)
 
     # -- pruning --------------------------------------------------------------------------------
@@ -289,6 +288,7 @@ class BudgetPruneClassifier(RoutedClassifier):
             self._systems.append(System((stage,), costs, training.classes, self._accounting))
             entries.append(_entry(problem, solution, kept, predictor))
         self.history_ = {name: np.array([entry[name] for entry in entries]) for name in entries[0]}
+        self.n_iter_ = int(self.history_["n_iter"][-1])
         return self._systems[-1]
 
     def _solved(self, closure: Closure, path: list[float]) -> list[Solution]:
@@ -315,37 +315,6 @@ def _checked_forest(model: Any) -> ForestClassifier:
     return model
 
 
-def _out_of_bag(forest: ForestClassifier, n: int) -> list[Ints]:
-    """Rows out of each tree's bag."""
-    if not forest.bootstrap:
-        raise ValueError(
-            f"pruning='oob' needs a forest with bootstrap=True, this {type(forest).__name__} has none and so no rows "
-            "out of a tree's bag: hold rows out instead, pruning=0.3."
-        )
-    everyone = np.ones(n, dtype=bool)
-    outside = []
-    for inside in forest.estimators_samples_:
-        mask = everyone.copy()
-        mask[inside] = False
-        outside.append(np.flatnonzero(mask))
-    return outside
-
-
-def _held_out(y: NDArray[Any], share: float, seed: int | None) -> NDArray[np.bool_]:
-    """Random rows, the same share of every class, never all of one."""
-    codes = np.unique(y, return_inverse=True)[1].ravel()
-    order = np.lexsort([check_random_state(seed).uniform(size=len(y)), codes])
-    count = np.bincount(codes)
-    rank = np.arange(len(y)) - np.repeat(np.cumsum(count) - count, count)
-    held = np.empty(len(y), dtype=bool)
-    held[order] = rank < np.repeat(np.floor(share * count), count)
-    if not held.any():
-        raise ValueError(
-            f"pruning={share:g} of {len(y)} rows holds out none of any class: use a larger share, or pruning='oob'."
-        )
-    return held
-
-
 def _entry(
     problem: ForestPruning, solution: Solution, kept: NDArray[np.bool_], predictor: PrunedForest
 ) -> dict[str, float]:
@@ -357,4 +326,5 @@ def _entry(
         "cost": problem.mean_cost(kept),
         "n_splits": int(predictor.sizes.sum()),
         "n_columns": len(predictor.columns),
+        "n_iter": solution.n_iter,
     }
