@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparing.adapt import AdaptLinClassifier
+from sparing.baselines._pruned_forest import held_out
 from sparing.baselines.budget_prune import BudgetPruneClassifier
 from sparing.costs import FeatureCosts
 
@@ -278,6 +279,7 @@ def test_weights_equal_copies_with_a_fitted_forest(data, forest):
     other = BudgetPruneClassifier(forest, cost_penalty=PATH).fit(X[copies], y[copies])
     assert one.history_["objective"] == pytest.approx(other.history_["objective"])
     assert one.history_["cost"] == pytest.approx(other.history_["cost"])
+    assert np.array_equal(one.history_["n_splits"], other.history_["n_splits"])
 
 
 def test_warns_when_pruned_by_its_own_training_rows(data):
@@ -403,6 +405,15 @@ def test_refuses_a_share_that_holds_nothing_out(data):
     X, y = data
     with pytest.raises(ValueError, match="holds out none"):
         BudgetPruneClassifier(small(), pruning=0.01).fit(X[:60], y[:60])
+
+
+def test_refuses_held_out_rows_without_weight(data):
+    X, y = data
+    model = BudgetPruneClassifier(small(), pruning=0.3, random_state=0).fit(X, y)
+    held = held_out(y, 0.3, 0)
+    assert model.estimator_._n_samples == (~held).sum()
+    with pytest.raises(ValueError, match="sample_weight is 0 for all 269 rows held out"):
+        model.fit(X, y, sample_weight=~held)
 
 
 def test_refuses_out_of_bag_without_a_bag(data, forest):

@@ -1,11 +1,15 @@
 """The closure problem, its two solvers, and forests cut down by it."""
 
 import pickle
+from copy import copy
 from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 from sklearn.datasets import make_classification
@@ -158,6 +162,33 @@ def test_solutions_are_closed_and_nested(solve, seed):
         assert solution.objective == closure.objective(solution.keep, solution.penalty)
     for cheap, dear in pairwise(solutions):
         assert (dear.keep >= cheap.keep).all()
+
+
+ONE = Case(1, n=60)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    prices=npst.arrays(float, 6, elements=st.one_of(st.just(0.0), st.floats(0.01, 100.0))),
+    panel=st.lists(st.integers(0, 5), min_size=1, unique=True),
+    penalty=st.floats(0.0, 0.2),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_no_closed_set_beats_the_cut(prices, panel, penalty, seed):
+    case = copy(ONE)
+    case.costs = FeatureCosts(prices, shared={"panel": (1.0, panel)})
+    problem = case.problem()
+    closure = problem.closure
+    (solution,) = cut_path(closure, [penalty], ortools=False)
+    error, cost = case.by_definition(
+        pruned_forest(case.forest, problem.by_tree(problem.kept(solution.keep)))
+    )
+    assert solution.objective == pytest.approx(error + penalty * cost, abs=1e-9)
+    some = np.random.default_rng(seed).uniform(size=len(closure.benefit)) < 0.7
+    for start, end in pairwise(closure.level[1:]):
+        some[start:end] &= some[closure.parent[start:end]]
+    assert solution.bound <= closure.objective(some, penalty) + 1e-9
+    assert solution.objective <= closure.objective(some, penalty) + 1e-8
 
 
 def test_the_optimum_is_concave_and_rises_with_the_penalty():

@@ -113,8 +113,8 @@ class ForestPruning:
     needs : bool array of shape (n_columns, n_items), items the columns of the trees need
     prices : price of each item
     weight : weight of each row, None for 1
-    counted : int array for each tree, the rows whose errors count in each tree (those out of its bag), None for all.
-        Costs are counted over all rows.
+    counted : int array for each tree, the rows whose errors count there (those out of its bag), None for all. Costs are
+        counted over all rows.
 
     Attributes
     ----------
@@ -233,13 +233,15 @@ class ForestPruning:
             needed.append(purchase)
             needing.append(split[purchase])
         purchase = np.concatenate(needed)
+        first = np.zeros(len(cost) + 1, dtype=np.intp)
+        np.cumsum(np.bincount(purchase, minlength=len(cost)), out=first[1:])
         return Closure(
             self.benefit[self._splits],
             np.where(parent >= 0, number[parent], -1).astype(np.int32),
             np.cumsum([0, *map(len, levels)]),
             cost,
             np.concatenate(needing)[np.argsort(purchase, kind="stable")],
-            np.cumsum([0, *np.bincount(purchase, minlength=len(cost))]),
+            first,
             float(self.error[nodes.start[:-1]].mean()),
         )
 
@@ -271,7 +273,7 @@ class ForestPruning:
         asks = np.zeros(len(kept), dtype=bool)
         for t in range(self.leaves.shape[1]):
             above = self.nodes.parent[self.leaves[:, t]]
-            rows = np.flatnonzero(above >= 0)
+            rows = np.flatnonzero((above >= 0) & (self.weight > 0))
             for i, h in self.nodes.climb(above[rows], stop=kept):
                 asks[h[lacks[rows[i], self.nodes.column[h]]]] = True
         return asks

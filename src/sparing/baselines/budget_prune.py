@@ -99,8 +99,8 @@ class BudgetPruneClassifier(RoutedClassifier):
     estimator_ : the forest, not pruned.
     history_ : dict of arrays
         One entry for each λ, the largest first: ``cost_penalty``, ``objective`` (mean error of the trees on the pruning
-        rows plus λ times mean cost) and ``bound``, which no pruning can beat; ``error`` and ``cost`` (its two parts),
-        ``n_splits``, ``n_columns``, ``n_iter``.
+        rows plus λ times mean cost, before ``keep_free``) and ``bound``, which no pruning can beat; ``error`` and
+        ``cost`` of the forest that is left, ``n_splits``, ``n_columns``, ``n_iter``.
     n_iter_ : steps of "primal-dual" for the fitted λ, 1 for a cut.
 
     Examples
@@ -199,6 +199,7 @@ class BudgetPruneClassifier(RoutedClassifier):
         full_proba: Any,  # noqa: ARG002
         seed: int | None,
     ) -> _Forest:
+        penalties(self.cost_penalty, 0.0)  # refused before a forest is fitted in vain
         given = self.estimator
         if given is None:
             given = default_full_model(None, self.n_jobs).set_params(oob_score=False)
@@ -235,7 +236,7 @@ class BudgetPruneClassifier(RoutedClassifier):
                 "makes on them. Nearly all its splits will look useful: use pruning='oob', or pass rows it has not "
                 "seen. Wrap it in FrozenEstimator if it has not seen them.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return _Forest((), forest.classes_, _NONE, forest, rows, None)
 
@@ -271,13 +272,18 @@ class BudgetPruneClassifier(RoutedClassifier):
         path = penalties(self.cost_penalty, 0.05 / total if total > 0 else 0.0)
         X = take_rows(training.X, full.rows)
         use = column_use(forest, X)
+        weight = None if training.weight is None else training.weight[full.rows]
+        if weight is not None and not weight.sum() > 0:
+            raise ValueError(
+                f"sample_weight is 0 for all {len(weight)} rows held out to prune by: use pruning='oob'."
+            )
         problem = ForestPruning(
             [tree.tree_ for tree in forest.estimators_],
             forest.apply(use.inputs_of(X)),
             training.y[full.rows],
             costs.needs if use.inputs is None else costs.needs[use.inputs],
             costs.item_prices,
-            weight=None if training.weight is None else training.weight[full.rows],
+            weight=weight,
             counted=full.counted,
         )
         self._systems, entries = [], []
