@@ -23,7 +23,7 @@ from sparing.system import Stage, System
 
 Floats = NDArray[np.float64]
 
-N_THRESHOLDS = 32
+N_THRESHOLDS = 100
 """Thresholds kept per gate: one fitted system is a curve, at quantiles of its training scores."""
 
 

@@ -18,80 +18,70 @@ from sparing.engines.linear_step import LinearStep, LinearStepper
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
-_CANDIDATES = 4
-"""Items whose loss is tried before one is given up: those with the smallest coefficients per price."""
 _SHARE = 0.1
 """Share of the items given up at a time while there are many; one at least."""
+_SINGLES = 32
+"""Items tried alone, at most; the last ones kept when there are more."""
 _ALTERNATIONS = 10
 
 
 def eliminate(
-    problem: Problem, step: LinearStepper, start: Outcome[LinearStep]
+    problem: Problem,
+    step: LinearStepper,
+    start: Outcome[LinearStep],
+    scores: tuple[Floats, Floats],
 ) -> Iterator[Outcome[LinearStep]]:
-    """Outcomes with fewer and fewer items, each learnt on from the one before.
+    """Outcomes with fewer and fewer items, each learnt on from the one before; then items on their own.
 
     Parameters
     ----------
     problem : losses, bound and prices.
     step : the linear engine without penalty.
     start : where to begin; its columns are the first support.
+    scores : scores of f1 and g from which single items are learnt: the last one kept need not be the best alone.
     """
     costs = problem.costs
     priced = costs.item_prices > 0
     kept = costs.needs[start.fit.columns].any(axis=0) | ~priced
+    given_up: list[int] = []
     outcome = start
-    while True:
+    while (items := np.flatnonzero(kept & priced)).size > 1:
         support = _support(kept, costs.needs, step.owner)
-        if not support.any():
-            return
-        outcome = alternate(
-            problem,
-            replace(step, support=support),
-            (outcome.fit.cheap, outcome.fit.gate),
-            max_iter=_ALTERNATIONS,
-            tol=1e-3,
-        )
+        outcome = _learn(problem, step, support, (outcome.fit.cheap, outcome.fit.gate))
         yield outcome
-        items = np.flatnonzero(kept & priced)
-        if len(items) < 2:
-            return
         weights = [_weight(int(i), kept, problem, step, outcome) for i in items]
-        items = items[np.argsort(weights, kind="stable")]
+        order = items[np.argsort(weights, kind="stable")]
+        leaving = order[: max(1, int(_SHARE * len(items)))]
+        given_up += leaving.tolist()
         kept = kept.copy()
-        if (n := int(_SHARE * len(items))) > 1:
-            kept[items[:n]] = False
-            continue
-        tried = items[:_CANDIDATES]
-        losses = np.array([_loss_without(int(i), kept, problem, step, outcome) for i in tried])
-        kept[tried[np.argmin(losses / costs.item_prices[tried])]] = False
+        kept[leaving] = False
+    never = np.flatnonzero(priced & ~np.isin(np.arange(len(priced)), [*items, *given_up]))
+    for item in [*items.tolist(), *given_up[::-1], *never.tolist()][:_SINGLES]:
+        alone = ~priced
+        alone[item] = True
+        support = _support(alone, costs.needs, step.owner)
+        if support.any():
+            yield _learn(problem, step, support, scores)
+
+
+def _learn(
+    problem: Problem, step: LinearStepper, support: Booleans, scores: tuple[Floats, Floats]
+) -> Outcome[LinearStep]:
+    restricted = replace(step, support=support)
+    return alternate(problem, restricted, scores, max_iter=_ALTERNATIONS, tol=1e-3)
 
 
 def _support(kept: Booleans, needs: Booleans, owner: NDArray[np.intp]) -> Booleans:
     """Design columns whose items are all kept."""
-    return ~needs[:, ~kept].any(axis=1)[owner]
-
-
-def _without(item: int, kept: Booleans) -> Booleans:
-    rest = kept.copy()
-    rest[item] = False
-    return rest
+    return np.asarray(~(needs & ~kept).any(axis=1))[owner]
 
 
 def _weight(
     item: int, kept: Booleans, problem: Problem, step: LinearStepper, outcome: Outcome[LinearStep]
 ) -> float:
     """Norm of the coefficients that would go with an item, per unit of its price."""
-    needs = problem.costs.needs
-    lost = _support(kept, needs, step.owner) & ~_support(_without(item, kept), needs, step.owner)
+    needs, rest = problem.costs.needs, kept.copy()
+    rest[item] = False
+    lost = _support(kept, needs, step.owner) & ~_support(rest, needs, step.owner)
     norm = float(np.linalg.norm(outcome.fit.fit.coef[lost]))
     return norm / float(problem.costs.item_prices[item])
-
-
-def _loss_without(
-    item: int, kept: Booleans, problem: Problem, step: LinearStepper, outcome: Outcome[LinearStep]
-) -> float:
-    """How much the objective grows without an item, the allocation as it is."""
-    support = _support(_without(item, kept), problem.costs.needs, step.owner)
-    fit = replace(step, support=support)(outcome.q, outcome.fit)
-    value = problem.objective(fit.cheap, fit.gate, outcome.q) + fit.penalty
-    return max(value - outcome.objective, 0.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -29,6 +28,8 @@ Floats = NDArray[np.float64]
 
 AUTO_SHARE = 0.1
 """``cost_penalty="auto"``: this share of the penalty at which nothing would be bought."""
+WEAK_SHARE = 0.02
+"""Items are given up from a solution that has most of them: at no more than this share of that penalty."""
 
 
 class AdaptLinClassifier(AdaptClassifier):
@@ -155,10 +156,10 @@ class AdaptLinClassifier(AdaptClassifier):
         given = list(self._starts(training, rows))
         for problem in problems:
             first = problem.allocate(*given[0]).q
-            automatic = AUTO_SHARE * rows.max_penalty(first, prices, ridge=self.ridge)
+            largest = rows.max_penalty(first, prices, ridge=self.ridge)
             starts = given
             learnt = list[tuple[float, Outcome[LinearStep], LinearStep]]()
-            for penalty in penalties(self.cost_penalty, automatic):
+            for penalty in penalties(self.cost_penalty, AUTO_SHARE * largest):
                 step = LinearStepper(rows, prices.scaled(penalty), self.ridge, owner)
                 tried = [self._alternate(problem, step, start) for start in starts]
                 outcome = min(tried, key=lambda outcome: outcome.objective)
@@ -166,7 +167,12 @@ class AdaptLinClassifier(AdaptClassifier):
                 learnt.append((penalty, outcome, fit))
                 # Further down the path the last solution is one more place to start from.
                 starts = [*given, (outcome.fit.cheap, outcome.fit.gate)]
-            smaller = list(eliminate(problem, replace(step, prices=prices.scaled(0.0)), outcome))
+            many = min(penalty, WEAK_SHARE * largest)
+            if many < penalty:
+                weak = LinearStepper(rows, prices.scaled(many), self.ridge, owner)
+                outcome = self._alternate(problem, weak, given[0])
+            free = LinearStepper(rows, prices.scaled(0.0), self.ridge, owner)
+            smaller = list(eliminate(problem, free, outcome, given[0]))
             for penalty, outcome, fit in learnt:
                 choices = [(outcome, fit), *((other, other.fit) for other in smaller)]
                 values = [_lagrangian(problem, full, choice, penalty) for _, choice in choices]
