@@ -1,7 +1,7 @@
 """Predictions that spend only what they need."""
 
 from sparing.adapt import AdaptGbrtClassifier, AdaptLinClassifier
-from sparing.baselines import GreedyMiserClassifier
+from sparing.baselines import BudgetPruneClassifier, GreedyMiserClassifier
 from sparing.costs import FeatureCosts
 from sparing.displays import ConvergenceDisplay, FrontierDisplay, RoutingDisplay
 from sparing.frontier import Frontier
@@ -10,6 +10,7 @@ from sparing.system import System
 __all__ = [
     "AdaptGbrtClassifier",
     "AdaptLinClassifier",
+    "BudgetPruneClassifier",
     "ConvergenceDisplay",
     "FeatureCosts",
     "Frontier",

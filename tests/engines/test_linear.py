@@ -246,15 +246,6 @@ def test_max_penalty_is_where_the_first_row_enters(groups, n_classes):
     assert problem.solve(q, penalty.scaled(0.98 * largest)).coef[costly].any()
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_slope_at_zero_is_the_gradient_beside_the_best_constant(n_classes):
-    Z, y, _, w = make(n_classes=n_classes, weighted=True)
-    slope = LinearProblem(Z, y, n_classes, w).slope_at_zero()
-    shares = np.bincount(y, w) / w.sum()
-    residual = (shares - np.eye(n_classes)[y]) * (w / w.sum())[:, None]
-    assert_allclose(slope, Z.T @ (residual if n_classes > 2 else residual[:, 1:]), atol=1e-12)
-
-
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_warm_start_reaches_the_same_optimum(n_classes):
     Z, y, q, _ = make(n=300, d=8, n_classes=n_classes)
