@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -167,14 +168,11 @@ class AdaptLinClassifier(AdaptClassifier):
                 learnt.append((penalty, outcome, fit))
                 # Further down the path the last solution is one more place to start from.
                 starts = [*given, (outcome.fit.cheap, outcome.fit.gate)]
-            many = min(penalty, WEAK_SHARE * largest)
-            if many < penalty:
-                weak = LinearStepper(rows, prices.scaled(many), self.ridge, owner)
-                outcome = self._alternate(problem, weak, given[0])
-            free = LinearStepper(rows, prices.scaled(0.0), self.ridge, owner)
-            smaller = list(eliminate(problem, free, outcome, given[0]))
+            smaller = list(self._smaller(problem, rows, prices, owner, given[0], largest))
             for penalty, outcome, fit in learnt:
-                choices = [(outcome, fit), *((other, other.fit) for other in smaller)]
+                # Where cost has no price there is no reason to give anything up.
+                others = [(other, other.fit) for other in smaller if penalty > 0]
+                choices = [(outcome, fit), *others]
                 values = [_lagrangian(problem, full, choice, penalty) for _, choice in choices]
                 best, chosen = choices[int(np.argmin(values))]
                 steps = [fit, chosen]
@@ -182,6 +180,25 @@ class AdaptLinClassifier(AdaptClassifier):
                     steps = [*(other.fit for other in smaller), *steps]
                 variants = [(_stage(design, step.fit), step.gate) for step in steps]
                 yield problem.full_rate, penalty, Learnt(variants, best.q, outcome.history)
+
+    def _smaller(
+        self,
+        problem: Problem,
+        rows: LinearProblem,
+        prices: GroupPenalty,
+        owner: NDArray[np.intp],
+        start: tuple[Floats, Floats],
+        largest: float,
+    ) -> Iterator[Outcome[LinearStep]]:
+        """Systems that give up items one after the other, from one that has most of them."""
+        asked = penalties(self.cost_penalty, largest)
+        if max(asked) == 0 or largest == 0:
+            return
+        weak = prices.scaled(min(WEAK_SHARE * largest, min(asked)))
+        step = LinearStepper(rows, weak, self.ridge, owner)
+        outcome = self._alternate(problem, step, start)
+        free = replace(step, prices=prices.scaled(0.0))
+        yield from eliminate(problem, free, outcome, start)
 
     def _alternate(
         self, problem: Problem, step: LinearStepper, start: tuple[Floats, Floats]
