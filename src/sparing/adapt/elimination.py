@@ -21,7 +21,7 @@ Booleans = NDArray[np.bool_]
 _SHARE = 0.1
 """Share of the items given up at a time while there are many; one at least."""
 _SINGLES = 32
-"""Items tried alone, at most; the last ones kept when there are more."""
+"""Columns tried alone, at most; the last ones kept when there are more."""
 _ALTERNATIONS = 10
 
 
@@ -31,14 +31,14 @@ def eliminate(
     start: Outcome[LinearStep],
     scores: tuple[Floats, Floats],
 ) -> Iterator[Outcome[LinearStep]]:
-    """Outcomes with fewer and fewer items, each learnt on from the one before; then items on their own.
+    """Outcomes with fewer and fewer items, each learnt on from the one before; then single columns with their items.
 
     Parameters
     ----------
     problem : losses, bound and prices.
     step : the linear engine without penalty.
     start : where to begin; its columns are the first support.
-    scores : scores of f1 and g from which single items are learnt: the last one kept need not be the best alone.
+    scores : scores of f1 and g from which single columns are learnt: the last one kept need not be the best alone.
     """
     costs = problem.costs
     priced = costs.item_prices > 0
@@ -55,20 +55,24 @@ def eliminate(
         given_up += leaving.tolist()
         kept = kept.copy()
         kept[leaving] = False
-    never = np.flatnonzero(priced & ~np.isin(np.arange(len(priced)), [*items, *given_up]))
-    for item in [*items.tolist(), *given_up[::-1], *never.tolist()][:_SINGLES]:
-        alone = ~priced
-        alone[item] = True
-        support = _support(alone, costs.needs, step.owner)
-        if support.any():
-            yield _learn(problem, step, support, scores)
+    # A column may need several items, a blood draw and a test: alone it stands with all of them.
+    rank = np.zeros(len(priced))
+    rank[given_up] = 1 + np.arange(len(given_up))
+    rank[items] = 1 + len(given_up)
+    purchases = np.unique(costs.needs[(costs.needs & priced).any(axis=1)] | ~priced, axis=0)
+    last = [float(rank[each & priced].min()) for each in purchases]
+    for i in np.argsort(-np.array(last), kind="stable")[:_SINGLES]:
+        support = _support(purchases[i], costs.needs, step.owner)
+        yield _learn(problem, step, support, scores)
 
 
 def _learn(
     problem: Problem, step: LinearStepper, support: Booleans, scores: tuple[Floats, Floats]
 ) -> Outcome[LinearStep]:
     restricted = replace(step, support=support)
-    return alternate(problem, restricted, scores, max_iter=_ALTERNATIONS, tol=1e-3)
+    return alternate(
+        problem, restricted, scores, max_iter=_ALTERNATIONS, tol=1e-3, extrapolate=True
+    )
 
 
 def _support(kept: Booleans, needs: Booleans, owner: NDArray[np.intp]) -> Booleans:
