@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 # Doctests and unit tests; two workers, because the tests are many and small.
 PYTEST := $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow lint bench readme clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -33,6 +33,9 @@ test-slow: $(READY)  ## the long tests
 
 bench: $(READY)  ## regenerate the benchmark tables (quick version)
 	$(BIN)/python benchmarks/run.py all --quick
+
+readme: $(READY)  ## write the demo's result and picture into the README
+	$(BIN)/python docs/readme.py
 
 clean:  ## remove everything the targets made
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*

@@ -80,8 +80,8 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
         again. ``"one-pass"`` solves it before every round of a single run.
     gate : {"refit", "joint", "confidence"}, default="refit"
         ``"joint"`` is the paper's: g and f1 as they were grown. ``"refit"`` keeps the columns they bought, refits f1 on
-        them without prices and learns a gate for its excess error over f0 on out-of-fold scores. ``"confidence"`` goes
-        on where the jointly grown f1 is unsure.
+        them without prices and learns a gate for its excess error over f0 on out-of-fold scores; ``staged_systems`` has
+        the joint ones too. ``"confidence"`` goes on where the jointly grown f1 is unsure.
     cv : int, splitter or iterable, default=5
         Folds of f0's out-of-fold probabilities.
     max_iter : int, default=10
@@ -202,7 +202,9 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
                             n_jobs=n_jobs,
                         )
                     again = known[key]
-                    variants = [(Stage(again.predictor, again.gate, name="cheap"), again.scores)]
+                    variants.append(
+                        (Stage(again.predictor, again.gate, name="cheap"), again.scores)
+                    )
                 yield problem.full_rate, engine.cost_penalty, Learnt(variants, q, history)
 
     def _grow(

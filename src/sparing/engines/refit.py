@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 _ROUNDS = 120
+_TIE = 0.01
+"""Weight of f1's doubt beside the predicted excess error: enough to order rows the trees do not tell apart."""
 _SCORES = 3
 """Features made of f1's probabilities, see :func:`_confidence`."""
 
@@ -56,7 +58,7 @@ class ExitGate:
         """Predicted excess error above the offset."""
         assert proba is not None
         features = _features(self.encoder.encode(X, self.columns), self.columns, proba)
-        return np.asarray(self._booster.predict(features, num_threads=1)) - self.offset
+        return _scores(self._booster, features) - self.offset
 
     def columns_read(self, X: Any) -> Booleans:
         """Columns on the paths of each row; f1's own are counted with f1."""
@@ -115,10 +117,16 @@ def refit(
     excess = (proba.argmax(axis=1) != free.y) - full_wrong
     features = _features(free.data.encoder.encode(X, columns), columns, proba)
     model = _excess_model(features, excess, weight, n_jobs)
-    predicted = np.asarray(model.predict(features, num_threads=1))
+    predicted = _scores(model, features)
     offset = max(0.0, _weighted_quantile(predicted, weight, 1.0 - full_rate))
     gate = ExitGate(model.model_to_string(), columns, final.encoder, offset)
     return Refitted(BoostedPredictor(pair), gate, predicted - offset)
+
+
+def _scores(model: lightgbm.Booster, features: Floats) -> Floats:
+    """Predicted excess error; rows in the same leaves are told apart by how unsure f1 is."""
+    unsure = features[:, -_SCORES]
+    return np.asarray(model.predict(features, num_threads=1)) + _TIE * unsure
 
 
 def _excess_model(
