@@ -81,7 +81,7 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
     gate : {"refit", "joint", "confidence"}, default="refit"
         ``"joint"`` is the paper's: g and f1 as they were grown. ``"refit"`` keeps the columns they bought, refits f1 on
         them without prices and learns a gate for its excess error over f0 on out-of-fold scores; ``staged_systems`` has
-        the joint ones too. ``"confidence"`` goes on where the jointly grown f1 is unsure.
+        the joint ones too, and the refitted f1 gated by its confidence. ``"confidence"`` goes on where the jointly grown f1 is unsure.
     cv : int, splitter or iterable, default=5
         Folds of f0's out-of-fold probabilities.
     max_iter : int, default=10
@@ -201,10 +201,7 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
                             folds=folds,
                             n_jobs=n_jobs,
                         )
-                    again = known[key]
-                    variants.append(
-                        (Stage(again.predictor, again.gate, name="cheap"), again.scores)
-                    )
+                    variants += _refitted_variants(known[key], problem.full_rate)
                 yield problem.full_rate, engine.cost_penalty, Learnt(variants, q, history)
 
     def _grow(
@@ -229,10 +226,21 @@ def _variant(
     pair: BoostedPair, n_iteration: int | None, some: Any, confident: bool, full_rate: float
 ) -> tuple[Stage, Floats]:
     predictor = BoostedPredictor(pair, n_iteration)
-    if not confident:
-        gate = BoostedGate(pair, n_iteration)
-        return Stage(predictor, gate, name="cheap"), gate.score(some)
-    unsure = ConfidenceGate()
-    scores = unsure.score(some, predictor.predict_proba(some))
-    threshold = float(np.quantile(scores, 1.0 - full_rate))
-    return Stage(predictor, unsure, threshold, name="cheap"), scores
+    if confident:
+        doubt = ConfidenceGate().score(some, predictor.predict_proba(some))
+        return _confident(predictor, doubt, full_rate)
+    gate = BoostedGate(pair, n_iteration)
+    return Stage(predictor, gate, name="cheap"), gate.score(some)
+
+
+def _confident(
+    predictor: BoostedPredictor, doubt: Floats, full_rate: float
+) -> tuple[Stage, Floats]:
+    threshold = float(np.quantile(doubt, 1.0 - full_rate))
+    return Stage(predictor, ConfidenceGate(), threshold, name="cheap"), doubt
+
+
+def _refitted_variants(again: Refitted, full_rate: float) -> list[tuple[Stage, Floats]]:
+    """The refitted f1 gated by its own confidence, and by the model of its excess error."""
+    by_excess = Stage(again.predictor, again.gate, name="cheap")
+    return [_confident(again.predictor, again.doubt, full_rate), (by_excess, again.scores)]

@@ -74,11 +74,20 @@ class ExitGate:
 
 @dataclass(frozen=True)
 class Refitted:
-    """A cheap stage learnt again: predictor, gate, and the gate's scores on the training rows."""
+    """A cheap stage learnt again.
+
+    Attributes
+    ----------
+    predictor : f1 on the columns bought.
+    gate : model of its excess error.
+    scores : the gate's scores on the training rows, f1's probabilities out of fold.
+    doubt : one minus f1's largest probability on them, out of fold.
+    """
 
     predictor: BoostedPredictor
     gate: ExitGate
     scores: Floats
+    doubt: Floats
 
 
 def refit(
@@ -120,7 +129,8 @@ def refit(
     predicted = _scores(model, features)
     offset = max(0.0, _weighted_quantile(predicted, weight, 1.0 - full_rate))
     gate = ExitGate(model.model_to_string(), columns, final.encoder, offset)
-    return Refitted(BoostedPredictor(pair), gate, predicted - offset)
+    doubt = 1.0 - proba.max(axis=1)
+    return Refitted(BoostedPredictor(pair), gate, predicted - offset, doubt)
 
 
 def _scores(model: lightgbm.Booster, features: Floats) -> Floats:
