@@ -81,7 +81,8 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
     gate : {"refit", "joint", "confidence"}, default="refit"
         ``"joint"`` is the paper's: g and f1 as they were grown. ``"refit"`` keeps the columns they bought, refits f1 on
         them without prices and learns a gate for its excess error over f0 on out-of-fold scores; ``staged_systems`` has
-        the joint ones too, and the refitted f1 gated by its confidence. ``"confidence"`` goes on where the jointly grown f1 is unsure.
+        the joint ones too, and the refitted f1 gated by its confidence. ``"confidence"`` goes on where the jointly
+        grown f1 is unsure.
     cv : int, splitter or iterable, default=5
         Folds of f0's out-of-fold probabilities.
     max_iter : int, default=10
