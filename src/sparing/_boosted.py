@@ -14,6 +14,7 @@ from sparing._routed import RoutedClassifier, Training
 from sparing._settings import penalties
 from sparing.costs import FeatureCosts
 from sparing.engines.binning import BinnedData
+from sparing.engines.booster_params import checked_params
 from sparing.engines.boosting import BoostingEngine, Grown, auto_cost_penalty
 
 
@@ -25,12 +26,21 @@ class BoostedClassifier(RoutedClassifier):
         "max_depth": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
         "newton": ["boolean"],
+        "max_bin": [Interval(Integral, 2, None, closed="left")],
         "lightgbm_params": [Mapping, None],
     }
 
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        penalties(self.cost_penalty, 0.0)
+        try:
+            checked_params(self.lightgbm_params or {})
+        except ValueError as error:
+            raise ValueError(f"lightgbm_params: {error}") from None
+
     def _engines(self, training: Training, gate: bool) -> Iterator[BoostingEngine]:
         """An engine per penalty, the largest first, all on rows that are binned once."""
-        data = BinnedData(training.X)
+        data = BinnedData(training.X, max_bin=self.max_bin, n_jobs=self.n_jobs)
         automatic = auto_cost_penalty(training.costs, self.newton)
         for penalty in penalties(self.cost_penalty, automatic):
             yield BoostingEngine(

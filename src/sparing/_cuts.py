@@ -24,7 +24,7 @@ def threshold_cuts(scores: Floats, n: int) -> Floats:
     if not len(distinct):
         return np.array([np.inf, -np.inf])
     lower, upper = distinct[:-1], distinct[1:]
-    middle = lower + (upper - lower) / 2
+    middle = lower / 2 + upper / 2  # their difference may be too large for a float
     # Neighbouring floats have nothing between them; the lower one separates just as well.
     cuts = np.concatenate([[-np.inf], np.where(middle < upper, middle, lower), [np.inf]])
     stays = np.concatenate([[0], counts.cumsum()])

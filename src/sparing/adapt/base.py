@@ -18,7 +18,7 @@ from sparing._cuts import threshold_cuts
 from sparing._full_model import FullModel
 from sparing._losses import full_loss
 from sparing._routed import RoutedClassifier, Training
-from sparing._settings import PENALTY_CONSTRAINT, numbers
+from sparing._settings import PENALTY_CONSTRAINT, numbers, penalties
 from sparing.system import Stage, System
 
 Floats = NDArray[np.float64]
@@ -57,6 +57,12 @@ class AdaptClassifier(RoutedClassifier):
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        # Before the full model is fitted, which may take hours.
+        numbers("full_rate", self.full_rate, upper=1.0)
+        penalties(self.cost_penalty, 0.0)
 
     @abstractmethod
     def _solve(

@@ -25,7 +25,7 @@ from sparing.system import Stage, System
 class GreedyMiserClassifier(BoostedClassifier):
     """Gradient-boosted trees in which the first use of a column costs its price.
 
-    There is no full model: ``route`` is 0 everywhere.
+    There is no full model: ``route`` is 0 everywhere, and its ``call_price`` is never charged.
 
     Parameters
     ----------
@@ -42,6 +42,8 @@ class GreedyMiserClassifier(BoostedClassifier):
         None is 0.2 with Newton steps, 1.0 without.
     newton : bool, default=True
         Second-order trees; False is least squares on the negative gradient.
+    max_bin : int, default=255
+        Values a column is cut into, at most.
     random_state : int, RandomState or None, default=None
     n_jobs : int or None, default=None
     verbose : int, default=0
@@ -82,6 +84,7 @@ class GreedyMiserClassifier(BoostedClassifier):
         max_depth: int = 4,
         learning_rate: float | None = None,
         newton: bool = True,
+        max_bin: int = 255,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -94,6 +97,7 @@ class GreedyMiserClassifier(BoostedClassifier):
         self.max_depth = max_depth
         self.learning_rate = learning_rate
         self.newton = newton
+        self.max_bin = max_bin
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -116,7 +120,9 @@ class GreedyMiserClassifier(BoostedClassifier):
             pair = BoostedPair.of(grown, effective_n_jobs(self.n_jobs))
             for n_iteration in prefixes(grown.n_iterations):
                 stage = Stage(BoostedPredictor(pair, n_iteration), name="cheap")
-                self._systems.append(System((stage,), training.costs, training.classes))
+                self._systems.append(
+                    System((stage,), training.costs, training.classes, has_full=False)
+                )
         self.history_ = {k: np.concatenate([h[k] for h in histories]) for k in histories[0]}
         return self._systems[-1]
 

@@ -10,10 +10,11 @@ from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
-import lightgbm
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+
+from sparing._lightgbm import lightgbm
 
 Floats = NDArray[np.float64]
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
+from sparing._lightgbm import lightgbm
 from sparing._losses import cheap_proba
 from sparing._tree_paths import BoosterPaths
 from sparing.engines.binning import ColumnEncoder

@@ -18,7 +18,6 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import lightgbm
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +25,7 @@ from scipy.special import logit
 from sklearn.utils import check_random_state
 
 from sparing._allocation import allocate
+from sparing._lightgbm import lightgbm
 from sparing._losses import cheap_loss
 from sparing.costs import FeatureCosts
 from sparing.engines.binning import BinnedData, ColumnEncoder

@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.parallel import _get_threadpool_controller
 
 from sparing.engines.penalty import Booleans, Floats, GroupPenalty, Integers
 
@@ -32,14 +35,18 @@ INTERCEPT_RIDGE = 1e-8
 _CHUNK_CELLS = 1 << 18
 """Cells of the weighted design built at a time: about what fits in a core's cache."""
 
-_FULL_SOFTMAX = 1200
+_JOINT = 1200
 """Largest Hessian with cross terms between classes; beyond, one block per class."""
+
+_WITHOUT_CROSS_TERMS = 1.5
+"""Factor on such blocks. Between two likely classes the curvature is twice that of each; this works best on average."""
 
 _POLISH = 1500
 """Largest linear system solved inside the inner problem."""
 
-_FRESH = 0.2
-"""A Hessian is kept for the next step while a step still divides the violation by ten."""
+_ONE_THREAD = 600
+"""Coefficients up to which BLAS is kept to one thread. More gain little on so small products, and on a busy machine
+their many short waits for each other cost ten times the work."""
 
 _MARGIN = 0.5
 """Columns that would be bought at this fraction of the price are kept at hand."""
@@ -57,19 +64,29 @@ class _Logistic:
     """Logistic loss with soft labels, one per output: f1 of two classes, and the gate."""
 
     def __init__(self, target: Floats, weight: Floats) -> None:
-        self.target, self.weight = target, weight
+        self.weight, self.weighted_target = weight, weight * target
         self.width = len(target)
 
     def evaluate(self, scores: Floats) -> tuple[float, Floats]:
-        small = np.exp(-np.abs(scores))
-        loss = np.maximum(scores, 0.0) + np.log1p(small) - self.target * scores
-        proba = np.where(scores >= 0, 1.0, small) / (1.0 + small)
-        return float(np.vdot(self.weight, loss)), self.weight * (proba - self.target)
+        small = np.abs(scores)
+        np.exp(np.negative(small, out=small), out=small)
+        softplus = np.vdot(self.weight, np.log1p(small)) + np.vdot(
+            self.weight, np.maximum(scores, 0.0)
+        )
+        residual = np.where(scores >= 0, 1.0, small)
+        small += 1.0
+        residual /= small
+        residual *= self.weight
+        residual -= self.weighted_target
+        return float(softplus - np.vdot(self.weighted_target, scores)), residual
 
-    def hessians(self, scores: Floats, design: _Columns) -> Iterator[tuple[int, Floats]]:
+    def blocks(self, rows: int) -> list[int]:  # noqa: ARG002
+        return [1] * self.width
+
+    def hessians(self, scores: Floats, design: _Columns) -> Iterator[Floats]:
         small = np.exp(-np.abs(scores))
         for weight in self.weight * small / (1.0 + small) ** 2:
-            yield 1, design.gram(weight)
+            yield design.gram(weight)
 
 
 class _Squares:
@@ -84,8 +101,11 @@ class _Squares:
         error = scores - self.target
         return float(self.weight @ (error[0] ** 2)), 2.0 * self.weight * error
 
-    def hessians(self, scores: Floats, design: _Columns) -> Iterator[tuple[int, Floats]]:  # noqa: ARG002
-        yield 1, design.gram(2.0 * self.weight)
+    def blocks(self, rows: int) -> list[int]:  # noqa: ARG002
+        return [1]
+
+    def hessians(self, scores: Floats, design: _Columns) -> Iterator[Floats]:  # noqa: ARG002
+        yield design.gram(2.0 * self.weight)
 
 
 class _Softmax:
@@ -109,13 +129,16 @@ class _Softmax:
         proba *= self.weight
         return float(self.weight @ loss), proba
 
-    def hessians(self, scores: Floats, design: _Columns) -> Iterator[tuple[int, Floats]]:
+    def blocks(self, rows: int) -> list[int]:
+        return [self.width] if self.width * rows <= _JOINT else [1] * self.width
+
+    def hessians(self, scores: Floats, design: _Columns) -> Iterator[Floats]:
         proba = self._proba(scores)[0]
-        if self.width * design.width <= _FULL_SOFTMAX:
-            yield self.width, design.softmax_gram(proba, self.weight)
+        if len(self.blocks(design.width)) == 1:
+            yield design.softmax_gram(proba, self.weight)
         else:
             for p in proba:
-                yield 1, design.gram(self.weight * p * (1.0 - p))
+                yield design.gram(_WITHOUT_CROSS_TERMS * self.weight * p * (1.0 - p))
 
 
 class _Columns:
@@ -268,15 +291,11 @@ class _Model:
 
 
 def _largest_eigenvalue(H: Floats) -> float:
-    """Upper bound on the largest eigenvalue, a few per cent above it."""
+    """Largest eigenvalue, or a few per cent more."""
     if len(H) <= 64:
         return float(np.linalg.eigvalsh(H)[-1])
-    # trace(H^8)^(1/8) is at most n^(1/8) too large; the row-sum norm is a bound too.
-    scale = float(np.abs(H).sum(axis=1).max())
-    power = H / scale
-    for _ in range(3):
-        power = power @ power
-    return min(scale, scale * float(np.trace(power)) ** 0.125)
+    start = np.random.default_rng(0).standard_normal(len(H))
+    return 1.05 * float(eigsh(H, k=1, v0=start, tol=1e-2, return_eigenvectors=False)[0])
 
 
 # -- the solver --------------------------------------------------------------------------------------------------------
@@ -424,7 +443,9 @@ class LinearProblem:
         """
         losses = self._losses(q, gate, gate_loss, gate_target)
         solver = self._solver(losses, penalty, ridge, support)
-        return solver.run(solver.at(self._start(start, gate)), tol, max_iter, gate)[0]
+        W = self._start(start, gate)
+        with _threads_for(W):
+            return solver.run(solver.at(W), tol, max_iter, gate)[0]
 
     def path(
         self,
@@ -450,10 +471,12 @@ class LinearProblem:
         losses = self._losses(q, gate, gate_loss, gate_target)
         fits: dict[int, LinearFit] = {}
         solver = self._solver(losses, penalty, ridge, None)
-        point = solver.at(self._start(start, gate))
-        for i in np.argsort(-values, kind="stable"):
-            solver.penalty = penalty.scaled(float(values[i])).with_free_rows(1)
-            fits[int(i)], point = solver.run(point, tol, max_iter, gate)
+        W = self._start(start, gate)
+        with _threads_for(W):
+            point = solver.at(W)
+            for i in np.argsort(-values, kind="stable"):
+                solver.penalty = penalty.scaled(float(values[i])).with_free_rows(1)
+                fits[int(i)], point = solver.run(point, tol, max_iter, gate)
         return [fits[i] for i in range(len(values))]
 
     def max_penalty(
@@ -469,9 +492,10 @@ class LinearProblem:
         """Smallest γ at which the solution buys nothing: every row of W that costs something is zero."""
         losses = self._losses(q, gate, gate_loss, gate_target)
         solver = self._solver(losses, None, ridge, ~penalty.covered)
-        _, point = solver.run(solver.at(self._start(None, gate)), 1e-8, 200, gate)
-        everywhere = self._solver(losses, None, ridge, None).at(point.W)
-        return penalty.dual_norm(everywhere.gradient[:-1])
+        W = self._start(None, gate)
+        with _threads_for(W):
+            _, point = solver.run(solver.at(W), 1e-8, 200, gate)
+            return penalty.dual_norm(point.gradient[:-1])
 
     def scores(self, fit: LinearFit) -> tuple[Floats, Floats]:
         """Scores of f1 and g on the rows of the problem, see ``LinearFit.scores``."""
@@ -554,19 +578,26 @@ class _Part:
     def model(self, point: _Point) -> _Model:
         blocks, first = [], 0
         for loss in self.losses:
+            widths = loss.blocks(len(self.ridge))
             scores = point.scores[first : first + loss.width]
-            for width, block in loss.hessians(scores, self.design):
+            for width, block in zip(widths, loss.hessians(scores, self.design), strict=True):
                 block[np.diag_indices_from(block)] += np.tile(self.ridge[:, 0], width)
                 blocks.append((slice(first, first + width), block))
                 first += width
         return _Model(blocks)
+
+    def _price(self) -> float:
+        """About how many steps a Hessian costs, from the time per row of its products and of a step's."""
+        rows, outputs = len(self.ridge), sum(loss.width for loss in self.losses)
+        sides = np.array([rows * w for loss in self.losses for w in loss.blocks(rows)])
+        return float(np.sum(sides + 0.05 * sides**2) / (0.5 * rows * outputs + 9 * outputs + 15))
 
     def run(
         self, point: _Point, model: _Model | None, tol: float, max_iter: int
     ) -> tuple[_Point, _Model | None, int]:
         """Steps until the violation is at most ``tol``, or until they gain nothing."""
         violation = self.penalty.violation(point.W, point.gradient)
-        n_iter, renew = 0, model is None
+        n_iter, renew, gain_fresh, patience = 0, model is None, 4.6, 1.0 + np.sqrt(self._price())
         while violation > tol and n_iter < max_iter:
             n_iter += 1
             fresh = renew
@@ -580,7 +611,11 @@ class _Part:
                 continue
             before, (point, full_step) = violation, following
             violation = self.penalty.violation(point.W, point.gradient)
-            renew = not full_step or violation > _FRESH * before
+            gain = float(np.log(before / max(violation, 1e-3 * tol)))
+            if fresh:
+                gain_fresh = max(gain, 0.05)
+            # A new Hessian is worth its price when steps with the old one gain much less than the first one did.
+            renew = not full_step or gain < gain_fresh / patience
         return point, model, n_iter
 
     def _step(self, point: _Point, model: _Model, goal: float) -> tuple[_Point, bool] | None:
@@ -654,9 +689,12 @@ class _Solver:
             gradient = self.everything.gradient(here.residual) + self.ridge * W
             point = _Point(W, here.scores, here.residual, here.smooth, gradient)
             before, gap = violation, self._gap(point)
-            violation, n_iter = float(np.linalg.norm(gap)), n_iter + steps
-            if violation >= before and len(rows) == self.allowed.sum():
-                break
+            violation, n_iter = float(np.linalg.norm(gap)), n_iter + max(steps, 1)
+            if (
+                violation >= before
+                and self.penalty.support(gap)[rows].sum() == self.penalty.support(gap).sum()
+            ):
+                break  # rounding: nothing more to gain
         return self._fit(point, violation, n_iter, tol, gate), point
 
     def _gap(self, point: _Point) -> Floats:
@@ -665,18 +703,22 @@ class _Solver:
         return np.where(self.allowed[:, None], gap, 0.0)
 
     def _choose(self, point: _Point, gap: Floats) -> Integers:
-        """Rows that are used or want to be; the design has them, and those that nearly want to be."""
-        needed = self.penalty.support(point.W) | self.penalty.support(gap)
-        if (
-            self.design is None
-            or not np.isin(np.flatnonzero(needed[:-1]), self.design.columns).all()
-        ):
-            wanted = self.penalty.scaled(_MARGIN).subgradient_gap(point.W, point.gradient)
-            play = self.allowed & (needed | self.penalty.support(wanted))
-            if play.sum() > _MOST * self.allowed.sum():
-                play = self.allowed
-            self.design, self.model = _Columns(self.Z, np.flatnonzero(play[:-1])), None
+        """Rows in play, the intercepts last; renews the design when it lacks some or has far too many."""
+        needed = (self.penalty.support(point.W) | self.penalty.support(gap))[:-1]
+        if self.design is None or not np.isin(np.flatnonzero(needed), self.design.columns).all():
+            self.design, self.model = _Columns(self.Z, self._wanted(point, needed)), None
+        elif len(self.design.columns) > 2 * needed.sum() + 8:
+            fewer = self._wanted(point, needed)
+            if len(fewer) <= _MOST * len(self.design.columns):
+                self.design, self.model = _Columns(self.Z, fewer), None
         return np.append(self.design.columns, len(point.W) - 1)
+
+    def _wanted(self, point: _Point, needed: Booleans) -> Integers:
+        """Columns that are used or want to be, or nearly; all of them if that is most of them."""
+        gap = self.penalty.scaled(_MARGIN).subgradient_gap(point.W, point.gradient)
+        allowed = self.allowed[:-1]
+        play = allowed & (needed | self.penalty.support(gap)[:-1])
+        return np.flatnonzero(allowed if play.sum() > _MOST * allowed.sum() else play)
 
     def _fit(
         self, point: _Point, violation: float, n_iter: int, tol: float, gate: bool
@@ -686,15 +728,24 @@ class _Solver:
                 f"The linear engine stopped after {n_iter} steps at a violation of {violation:.1e}, above "
                 f"tol={tol:.0e}: increase max_iter, ridge or tol.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         objective = point.smooth + self.penalty.value(point.W)
         coef, intercept = point.W[:-1].copy(), point.W[-1].copy()
         return LinearFit(coef, intercept, violation, objective, n_iter, violation <= tol, gate)
 
 
+def _threads_for(W: Floats) -> Any:
+    """Context in which BLAS has the threads that this many coefficients deserve."""
+    if W.size > _ONE_THREAD:
+        return nullcontext()
+    return _get_threadpool_controller().limit(limits=1, user_api="blas")
+
+
 def _evaluate(losses: list[Any], scores: Floats) -> tuple[float, Floats]:
     """Value of the losses, and their derivatives in the scores."""
+    if len(losses) == 1:
+        return losses[0].evaluate(scores)
     value, first = 0.0, 0
     residual = np.empty_like(scores)
     for loss in losses:

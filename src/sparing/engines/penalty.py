@@ -315,7 +315,7 @@ class GroupPenalty:
 
 
 def _lengths(W: Floats) -> Floats:
-    return np.sqrt(np.einsum("ij,ij->i", W, W))
+    return np.sqrt(np.vecdot(W, W))
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

@@ -9,17 +9,15 @@ error** 1[f1 wrong] − 1[f0 wrong] on those scores and the columns already paid
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-import lightgbm
 import numpy as np
 from numpy.typing import NDArray
 
+from sparing._lightgbm import lightgbm
 from sparing._losses import cheap_proba
-from sparing._tree_paths import BoosterPaths
 from sparing.engines.binning import ColumnEncoder
-from sparing.engines.boosted_parts import BoostedPair, BoostedPredictor
+from sparing.engines.boosted_parts import BoostedPair, BoostedPredictor, BoostedTrees, _model_of
 from sparing.engines.boosting import BoostingEngine
 
 Floats = NDArray[np.float64]
@@ -38,38 +36,31 @@ class ExitGate:
 
     Attributes
     ----------
-    model : LightGBM's text model on the bought columns followed by f1's confidence features; empty without trees.
+    trees : on the bought columns followed by f1's confidence features.
     columns : columns of X it may read.
     encoder : how to read them.
     offset : predicted excess error at which a row starts to go on.
     """
 
-    model: str
+    trees: BoostedTrees
     columns: NDArray[np.intp]
     encoder: ColumnEncoder
     offset: float
     reads_predictor = True
 
-    @cached_property
-    def _booster(self) -> lightgbm.Booster:
-        return lightgbm.Booster(model_str=self.model)
-
     def score(self, X: Any, proba: Floats | None) -> Floats:
         """Predicted excess error above the offset."""
         assert proba is not None
         features = _features(self.encoder.encode(X, self.columns), self.columns, proba)
-        return _scores(self._booster, features) - self.offset
+        return _scores(self.trees, features) - self.offset
 
     def columns_read(self, X: Any) -> Booleans:
         """Columns on the paths of each row; f1's own are counted with f1."""
         read = np.zeros((X.shape[0], self.encoder.n_columns), dtype=bool)
         # f1's scores decide which paths are taken; all columns the trees use is an upper bound.
-        used = BoosterPaths(self._booster).columns()
+        used = self.trees.columns(None)
         read[:, self.columns[used[used < len(self.columns)]]] = True
         return read
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_booster"}
 
 
 @dataclass(frozen=True)
@@ -121,28 +112,28 @@ def refit(
         # Rows without weight grow no trees but are scored by them: the binned rows serve every fold.
         outside = weight.copy()
         outside[rows] = 0.0
-        honest[rows] = free.reweighted(outside).grow(nobody).cheap[rows]
+        # A fold that holds all the weight has nothing outside to learn from.
+        other = free.reweighted(outside).grow(nobody) if outside.any() else final
+        honest[rows] = other.cheap[rows]
     proba = cheap_proba(honest)
     excess = (proba.argmax(axis=1) != free.y) - full_wrong
     features = _features(free.data.encoder.encode(X, columns), columns, proba)
-    model = _excess_model(features, excess, weight, n_jobs)
-    predicted = _scores(model, features)
+    trees = _excess_trees(features, excess, weight, n_jobs)
+    predicted = _scores(trees, features)
     offset = max(0.0, _weighted_quantile(predicted, weight, 1.0 - full_rate))
-    gate = ExitGate(model.model_to_string(), columns, final.encoder, offset)
+    gate = ExitGate(trees, columns, final.encoder, offset)
     doubt = 1.0 - proba.max(axis=1)
     return Refitted(BoostedPredictor(pair), gate, predicted - offset, doubt)
 
 
-def _scores(model: lightgbm.Booster, features: Floats) -> Floats:
+def _scores(trees: BoostedTrees, features: Floats) -> Floats:
     """Predicted excess error; rows in the same leaves are told apart by how unsure f1 is."""
     unsure = features[:, -_SCORES]
-    return np.asarray(model.predict(features, num_threads=1)) + _TIE * unsure
+    return trees.scores(features, None)[:, 0] + _TIE * unsure
 
 
-def _excess_model(
-    features: Floats, excess: Floats, weight: Floats, n_jobs: int
-) -> lightgbm.Booster:
-    n = len(excess)
+def _excess_trees(features: Floats, excess: Floats, weight: Floats, n_jobs: int) -> BoostedTrees:
+    n, n_features = features.shape
     params = {
         "objective": "regression",
         "num_leaves": 16,
@@ -151,13 +142,16 @@ def _excess_model(
         "min_data_in_leaf": min(30, max(1, n // 20)),
         "lambda_l2": 5.0,
         # The less sure f1 is, the more likely it is wrong; the trees may only refine that.
-        "monotone_constraints": [0] * (features.shape[1] - _SCORES) + [1, 0, 0],
+        "monotone_constraints": [0] * (n_features - _SCORES) + [1, 0, 0],
         "verbosity": -1,
         "deterministic": True,
         "force_row_wise": True,
         "num_threads": n_jobs,
     }
-    return lightgbm.train(params, lightgbm.Dataset(features, excess, weight=weight), _ROUNDS)
+    model = lightgbm.train(params, lightgbm.Dataset(features, excess, weight=weight), _ROUNDS)
+    # LightGBM's own text also holds the smallest and largest cell of every column.
+    slim = _model_of(model.model_to_string(), [0], 1, n_features)
+    return BoostedTrees(slim, np.zeros(1), n_features, n_jobs)
 
 
 def _features(rows: NDArray[np.floating], columns: NDArray[np.intp], proba: Floats) -> Floats:
