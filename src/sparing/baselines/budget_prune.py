@@ -37,7 +37,7 @@ Ints = NDArray[np.intp]
 _NONE = np.empty((0, 0))
 """Probabilities of the full model on the training rows, which pruning does not ask for."""
 
-_MOST_EDGES = 40_000_000
+_MOST_EDGES = 50_000_000
 """Edges above which a cut takes more than about 6 GiB, and prices between trees are used instead."""
 
 
@@ -79,7 +79,7 @@ class BudgetPruneClassifier(RoutedClassifier):
         without bootstrap.
     method : {"auto", "cut", "primal-dual"}, default="auto"
         "cut" is exact. It uses OR-tools if that is installed (extra ``prune``), else SciPy. "primal-dual" gives a
-        good solution and a bound. "auto" is "cut" up to 40 million edges.
+        good solution and a bound. "auto" is "cut" up to 50 million edges.
     keep_free : bool, default=False
         Also keep splits that raise the error of their own tree but need nothing a pruning row has not paid for anyway.
         They cost nothing, and the vote of the trees often gains.
