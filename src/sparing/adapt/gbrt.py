@@ -244,7 +244,11 @@ def _variant(
 def _confident(
     predictor: BoostedPredictor, doubt: Floats, full_rate: float
 ) -> tuple[Stage, Floats]:
-    threshold = float(np.quantile(doubt, 1.0 - full_rate))
+    # At a rate of 0 nobody goes on, however unsure f1 is on later rows; at 1 everybody may, equal doubts or not.
+    if 0 < full_rate < 1:
+        threshold = float(np.quantile(doubt, 1.0 - full_rate))
+    else:
+        threshold = np.inf if full_rate == 0 else -np.inf
     return Stage(predictor, ConfidenceGate(), threshold, name="cheap"), doubt
 
 
