@@ -9,10 +9,11 @@ PYTEST := $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 .PHONY: demo test test-slow lint bench readme clean
 
 $(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "sparing needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1). Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  found=$$($(PYTHON) -V 2>/dev/null || echo 'no Python that runs'); \
+	  echo "sparing needs Python 3.11 or newer; '$(PYTHON)' is $$found. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@test -x $(BIN)/python || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
-	@echo "installing sparing and its tools into $(VENV) (once)"
+	@echo "installing sparing and its tools into $(VENV) (once, about a minute)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 

@@ -68,7 +68,7 @@ def test_frontier_is_drawn(frontier):
     chosen = frontier.at(tolerance=0.02)
     assert "o" in at_point(ax, chosen.cost, chosen.score)
     assert f"full model: {frontier.full.score:.4g} at 5" in texts(ax)
-    assert "cheap model alone" in texts(ax)
+    assert "best cheap model alone" in texts(ax)
     assert any(text.endswith("saved, score within 0.02") for text in texts(ax))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("average cost per row", "accuracy")
     assert legend(ax) == ["hand-made"]

@@ -15,6 +15,7 @@ from handmade import Halves, Sigmoid, table, two_stages
 from sparing import AdaptLinClassifier, FeatureCosts
 from sparing._choice import best_within_budget, cheapest_within_tolerance
 from sparing._rows import ScoredRows
+from sparing.datasets import make_synthetic1
 from sparing.frontier import Frontier, Point, pareto_order, stage_alone, threshold_systems
 from sparing.metrics import mean_acquisition_cost, ndcg_at_k, saving_at_tolerance
 from sparing.system import ConfidenceGate, Stage, System
@@ -313,7 +314,7 @@ def test_impossible_wishes_name_what_there_is(frontier):
 
 @pytest.mark.parametrize("wish", [{}, {"budget": 1, "tolerance": 0}])
 def test_one_wish_at_a_time(frontier, wish):
-    with pytest.raises(ValueError, match="either budget or tolerance"):
+    with pytest.raises(ValueError, match="Give budget or tolerance"):
         frontier.at(**wish)
 
 
@@ -507,3 +508,15 @@ def test_thresholds_say_what_is_wrong():
         threshold_systems(stage_alone(two_stages()), X)
     with pytest.raises(ValueError, match="n is at least 2"):
         threshold_systems(two_stages(), X, n=1)
+
+
+def test_a_wish_is_a_number(frontier):
+    with pytest.raises(TypeError, match="budget is a number, not '3'"):
+        frontier.at(budget="3")
+
+
+def test_a_fitted_classifier_stands_for_its_systems():
+    X, y = make_synthetic1()
+    clf = AdaptLinClassifier(cv=2, random_state=0).fit(X[:300], y[:300])
+    frontier = Frontier.evaluate(clf, X[300:500], y[300:500])
+    assert len(frontier) == len(clf.staged_systems())

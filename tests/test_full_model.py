@@ -365,7 +365,7 @@ def test_what_is_a_legacy_model():
 def test_a_fitted_model_that_makes_no_mistakes_was_probably_trained_on_these_rows():
     X, y = table()
     memory = KNeighborsClassifier(1).fit(X, y)
-    with pytest.warns(UserWarning, match=r"KNeighborsClassifier makes no mistakes .*clone"):
+    with pytest.warns(UserWarning, match=r"KNeighborsClassifier is nearly always right .*clone"):
         fit_full_model(memory, X, y)
     # No warning (an error in these tests): frozen on purpose, too few rows to tell, or mistakes made.
     fit_full_model(FrozenEstimator(memory), X, y)

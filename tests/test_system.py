@@ -607,3 +607,20 @@ def test_repr():
         "  1 more: 5 columns, 7.5, goes on above 0.5",
         "  2 full: 6 columns, 19",
     ]
+
+
+def test_a_frame_with_other_columns_is_refused_with_the_difference():
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame({"a": [0.0, 1.0], "b": [1.0, 0.0], "c": [2.0, 2.0]})
+    y = np.array([0, 1])
+    from sparing import GreedyMiserClassifier
+
+    system = GreedyMiserClassifier(n_estimators=2).fit(X, y).system_
+    assert system.predict(X).shape == (2,)
+    assert system.predict(X.to_numpy()).shape == (2,)
+    with pytest.raises(ValueError, match="the same in another order"):
+        system.predict(X[["b", "a", "c"]])
+    with pytest.raises(ValueError, match=r"missing are \['c'\]; not known are \['d'\]"):
+        system.acquisition_cost(X.rename(columns={"c": "d"}))
+    with pytest.raises(ValueError, match="X has 2 columns, the system was fitted on 3"):
+        system.route(X.to_numpy()[:, :2])

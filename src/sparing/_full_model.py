@@ -277,11 +277,11 @@ def _warn_if_in_sample(
 ) -> None:
     if isinstance(estimator, FrozenEstimator) or not hasattr(estimator, "fit") or len(y) < 50:
         return
-    if np.mean(proba.argmax(axis=1) == encode(y, classes)) >= 0.999:
+    if np.mean(proba.argmax(axis=1) == encode(y, classes)) >= 0.985:
         warnings.warn(
-            f"The fitted {type(estimator).__name__} makes no mistakes on the rows given to fit. If it was trained on "
-            "them, too few rows will be kept from it: pass it unfitted (sklearn.base.clone) to have it cross-fitted, "
-            "or in FrozenEstimator if its training rows were other ones.",
+            f"The fitted {type(estimator).__name__} is nearly always right on the rows given to fit. If it was trained "
+            "on them, too few rows will be kept from it: pass it unfitted (sklearn.base.clone) to have it "
+            "cross-fitted, or in FrozenEstimator if its training rows were other ones.",
             UserWarning,
             stacklevel=2,
         )

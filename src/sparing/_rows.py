@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import numpy as np
@@ -66,3 +66,32 @@ def row_chunks(n: int, size: int) -> Iterator[NDArray[np.intp]]:
     """Consecutive row numbers, at most ``size`` at a time."""
     for start in range(0, n, size):
         yield np.arange(start, min(n, start + size))
+
+
+def check_columns(X: Any, columns: tuple[Hashable, ...]) -> None:
+    """Raise when a table does not have the columns a system was fitted on, in their order.
+
+    A table without names is taken by position.
+
+    Parameters
+    ----------
+    X : array, frame or :class:`ScoredRows`
+    columns : names, or positions when the system was fitted without names.
+    """
+    X = X.X if isinstance(X, ScoredRows) else X
+    if X.shape[1] != len(columns) and not hasattr(X, "columns"):
+        raise ValueError(f"X has {X.shape[1]} columns, the system was fitted on {len(columns)}.")
+    if not hasattr(X, "columns") or columns == tuple(range(len(columns))):
+        return
+    given, known = [str(c) for c in X.columns], [str(c) for c in columns]
+    if given == known:
+        return
+    missing = [c for c in known if c not in set(given)]
+    unknown = [c for c in given if c not in set(known)]
+    parts = [f"missing are {missing}"] * bool(missing) + [f"not known are {unknown}"] * bool(
+        unknown
+    )
+    detail = "; ".join(parts) or "they are the same in another order"
+    raise ValueError(
+        f"X does not have the columns the system was fitted on: {detail}. Use X[list(system.costs.columns)]."
+    )

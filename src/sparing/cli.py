@@ -4,6 +4,7 @@ Results go to stdout, progress to stderr. Needs the extra ``cli``.
 """
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,18 @@ import typer
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(version("sparing"))
+        raise typer.Exit
+
+
 @app.callback()
-def sparing() -> None:
+def sparing(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     """Predictions that spend only what they need."""
 
 

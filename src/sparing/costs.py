@@ -372,6 +372,8 @@ def resolve_costs(feature_costs: Any, columns: Sequence[Hashable] | int) -> Feat
     >>> resolve_costs({"b": 2, "a": 1}, ["a", "b"]).item_prices
     array([1., 2.])
     """
+    if isinstance(feature_costs, str):
+        raise TypeError(f"feature_costs is {feature_costs!r}: read it with FeatureCosts.from_toml.")
     if not isinstance(feature_costs, FeatureCosts):
         n_columns = columns if isinstance(columns, int) else len(columns)
         feature_costs = FeatureCosts(np.ones(n_columns) if feature_costs is None else feature_costs)

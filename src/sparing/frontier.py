@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class Frontier:
     @classmethod
     def evaluate(
         cls,
-        systems: Sequence[Any],
+        systems: Any,
         X: Any,
         y: Any,
         *,
@@ -105,7 +106,7 @@ class Frontier:
 
         Parameters
         ----------
-        systems : sequence of System or of fitted routed classifiers
+        systems : sequence of System or of fitted routed classifiers, or one classifier with ``staged_systems``
             Parts that several of them share (f0, a booster, a gate) are asked once.
         X, y : rows and labels
         scoring : str, callable or matrix, default="accuracy"
@@ -126,6 +127,8 @@ class Frontier:
         -------
         Frontier
         """
+        if hasattr(systems, "staged_systems"):
+            systems = systems.staged_systems()
         chosen = [system_of(s) for s in systems]
         if not chosen:
             raise ValueError("A frontier needs at least one system.")
@@ -261,7 +264,13 @@ class Frontier:
             When no system qualifies. The message names the cheapest and the best there are.
         """
         if (budget is None) == (tolerance is None):
-            raise ValueError("Give either budget or tolerance.")
+            raise ValueError(
+                "Give budget or tolerance"
+                + (": at(budget=3) or at(tolerance=0.01)." if budget is None else ", not both.")
+            )
+        for name, wish in (("budget", budget), ("tolerance", tolerance)):
+            if not isinstance(wish, Real | None) or isinstance(wish, bool):
+                raise TypeError(f"{name} is a number, not {wish!r}.")
         judge = self._judge
         if budget is not None:
             return self.points[best_within_budget(judge.costs, judge.scores, budget)]

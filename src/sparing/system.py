@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparing._rows import ScoredRows, n_rows, take_rows
+from sparing._rows import ScoredRows, check_columns, n_rows, take_rows
 from sparing._stage import (
     ConfidenceGate,
     Decides,
@@ -124,6 +124,7 @@ class System:
 
     def _walk(self, X: Any, asks: Callable[[Predictor], bool] | None = None) -> _Walk:
         """Send the rows through the gates, and ask the predictors where they stop if ``asks`` says so."""
+        check_columns(X, self.costs.columns)
         n = n_rows(X)
         walk = _Walk(
             np.zeros(n, dtype=np.intp),

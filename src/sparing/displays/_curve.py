@@ -28,7 +28,7 @@ class Curve:
     other_costs, other_scores : arrays
         The other systems, drawn faintly.
     cheap : (cost, score) or None
-        The cheap model alone.
+        The best cheap model alone.
     marked : (cost, score) or None
         The cheapest system within the tolerance.
     saving : float or None

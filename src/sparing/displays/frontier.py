@@ -239,7 +239,7 @@ class FrontierDisplay:
                 markeredgewidth=1.6, linestyle="none", zorder=4,
             )  # fmt: skip
             if number == 0:
-                _note(ax, "cheap model alone", curve.cheap, *_below(curve.cheap[0], right))
+                _note(ax, "best cheap model alone", curve.cheap, *_below(curve.cheap[0], right))
         if curve.marked is not None:
             ax.plot(
                 *curve.marked, marker="o", markersize=11, color="none", markeredgecolor=colour,
