@@ -4,21 +4,29 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparing import AdaptLinClassifier
+from sparing import AdaptGbrtClassifier, AdaptLinClassifier, GreedyMiserClassifier
 
 FOREST = RandomForestClassifier(5, oob_score=True, random_state=0)
 
-SMALL = [AdaptLinClassifier(FOREST, max_iter=3, random_state=0)]
-DEFAULT = [AdaptLinClassifier()]
+SMALL = [
+    AdaptLinClassifier(FOREST, max_iter=3, random_state=0),
+    AdaptGbrtClassifier(FOREST, n_estimators=5, random_state=0),
+    GreedyMiserClassifier(n_estimators=5, random_state=0),
+]
+DEFAULT = [AdaptLinClassifier(), AdaptGbrtClassifier(), GreedyMiserClassifier()]
 
 
 def expected_failures(estimator):
-    return {
-        "check_sample_weight_equivalence_on_dense_data": (
-            "the full model is fitted here, and its bootstrap samples or folds depend on the number of rows; with a "
-            "frozen one weights equal copies (test_adapt.py)"
+    reason = (
+        "the full model is fitted here, and its bootstrap samples or folds depend on the number of rows; with a "
+        "frozen one weights equal copies (test_adapt.py)"
+    )
+    if isinstance(estimator, GreedyMiserClassifier):
+        reason = (
+            "LightGBM cuts columns between all rows, those without weight too, and breaks ties by a number of rows that "
+            "it guesses from the weights; on such small tables of noise that shows"
         )
-    }
+    return {"check_sample_weight_equivalence_on_dense_data": reason}
 
 
 @parametrize_with_checks(SMALL, expected_failed_checks=expected_failures)
