@@ -239,10 +239,11 @@ class FrontierDisplay:
                 markeredgewidth=1.6, linestyle="none", zorder=4,
             )  # fmt: skip
             if number == 0:
-                offset, align = _below(curve.cheap[0], right)
-                # A second line below the text of the marked system, which may stand on the same height.
-                lower = (offset[0], offset[1] - (14 if curve.marked else 0))
-                _note(ax, "best cheap model alone", curve.cheap, lower, align)
+                place = _below(curve.cheap[0], right)
+                if curve.marked is not None:
+                    # One line further down: the text of the marked system may stand on the same height.
+                    place = (0, -28), "center"
+                _note(ax, "best cheap model alone", curve.cheap, *place)
         if curve.marked is not None:
             ax.plot(
                 *curve.marked, marker="o", markersize=11, color="none", markeredgecolor=colour,
