@@ -182,6 +182,7 @@ def test_weights_are_copies_of_rows():
     )
     np.testing.assert_allclose(one.history["objective"], two.history["objective"], atol=1e-9)
     np.testing.assert_allclose(one.q[again], two.q, atol=1e-4)
+    np.testing.assert_allclose(one.history["allocation_rate"], two.history["allocation_rate"])
 
 
 def test_a_problem_allocates_by_opt1():
