@@ -2,7 +2,8 @@
 
 The joint gate of Adapt-Gbrt is fitted to an allocation made from f1's losses on its own training rows, which look
 better than they are; f1's plain confidence often gates better. So once the columns are chosen, both are learnt again:
-f1 on all rows without penalty, its scores on every row by cross-fitting, and the gate as a model of the **excess
+f1 on all rows without penalty, with the trees it had or with more and deeper ones, whichever has the smaller loss
+out of fold; its scores on every row by cross-fitting; and the gate as a model of the **excess
 error** 1[f1 wrong] − 1[f0 wrong] on those scores and the columns already paid for. f1's scores are free for it.
 """
 
@@ -15,15 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparing._lightgbm import lightgbm
-from sparing._losses import cheap_proba
+from sparing._losses import cheap_loss, cheap_proba
 from sparing.engines.binning import ColumnEncoder
 from sparing.engines.boosted_parts import BoostedPair, BoostedPredictor, BoostedTrees, _model_of
-from sparing.engines.boosting import BoostingEngine
+from sparing.engines.boosting import BoostingEngine, Grown
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 _ROUNDS = 120
+_MANY_ROWS = 1000
+"""Rows from which more and deeper trees are worth trying."""
 _TIE = 0.01
 """Weight of f1's doubt beside the predicted excess error: enough to order rows the trees do not tell apart."""
 _SCORES = 3
@@ -102,28 +105,59 @@ def refit(
     full_rate : largest share of the training rows above the gate's offset; fewer when f0 has nothing to add.
     folds : rows of each fold, for f1's out-of-fold scores.
     """
-    free = engine.without_prices(columns)
-    weight = free.weight
-    nobody = np.zeros(len(free.y))
-    final = free.grow(nobody)
+    small = engine.without_prices(columns)
+    weight = small.weight
+    engines = [small]
+    if len(small.y) >= _MANY_ROWS:
+        engines.append(_strong(small, columns, n_jobs))
+    candidates = [_cross_fitted(each, folds) for each in engines]
+    losses = [np.average(cheap_loss(honest, small.y), weights=weight) for _, honest in candidates]
+    final, honest = candidates[int(np.argmin(losses))]
     pair = BoostedPair.of(final, n_jobs)
-    honest = np.empty_like(final.cheap)
-    for rows in folds:
-        # Rows without weight grow no trees but are scored by them: the binned rows serve every fold.
-        outside = weight.copy()
-        outside[rows] = 0.0
-        # A fold that holds all the weight has nothing outside to learn from.
-        other = free.reweighted(outside).grow(nobody) if outside.any() else final
-        honest[rows] = other.cheap[rows]
     proba = cheap_proba(honest)
-    excess = (proba.argmax(axis=1) != free.y) - full_wrong
-    features = _features(free.data.encoder.encode(X, columns), columns, proba)
+    excess = (proba.argmax(axis=1) != small.y) - full_wrong
+    features = _features(small.data.encoder.encode(X, columns), columns, proba)
     trees = _excess_trees(features, excess, weight, n_jobs)
     predicted = _scores(trees, features)
     offset = max(0.0, _weighted_quantile(predicted, weight, 1.0 - full_rate))
     gate = ExitGate(trees, columns, final.encoder, offset)
     doubt = 1.0 - proba.max(axis=1)
     return Refitted(BoostedPredictor(pair), gate, predicted - offset, doubt)
+
+
+def _strong(engine: BoostingEngine, columns: NDArray[np.intp], n_jobs: int) -> BoostingEngine:
+    """More and deeper trees than the engine that had to choose columns: what is paid for may be used well."""
+    outputs = 1 if engine.n_classes == 2 else engine.n_classes
+    strong = BoostingEngine(
+        engine.data,
+        engine.y,
+        engine.n_classes,
+        engine.costs,
+        sample_weight=engine.weight,
+        n_estimators=max(50, 800 // (outputs + 1)),
+        max_depth=10,
+        learning_rate=0.1,
+        cost_penalty=0.0,
+        gate=False,
+        n_jobs=n_jobs,
+        params={"num_leaves": 64},
+    )
+    return strong.without_prices(columns)
+
+
+def _cross_fitted(engine: BoostingEngine, folds: list[NDArray[np.intp]]) -> tuple[Grown, Floats]:
+    """f1 on all rows, and its scores on every row by models that did not see it."""
+    nobody = np.zeros(len(engine.y))
+    final = engine.grow(nobody)
+    honest = np.empty_like(final.cheap)
+    for rows in folds:
+        # Rows without weight grow no trees but are scored by them: the binned rows serve every fold.
+        outside = engine.weight.copy()
+        outside[rows] = 0.0
+        # A fold that holds all the weight has nothing outside to learn from.
+        other = engine.reweighted(outside).grow(nobody) if outside.any() else final
+        honest[rows] = other.cheap[rows]
+    return final, honest
 
 
 def _scores(trees: BoostedTrees, features: Floats) -> Floats:
