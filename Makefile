@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-# Doctests and unit tests; two workers, because the tests are many and small.
-PYTEST := $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+# Two workers with one thread each: the tests are many and small, and threads on top only get in their way.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
 .PHONY: demo test test-slow lint bench readme clean
 
