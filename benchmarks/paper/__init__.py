@@ -1,0 +1,1 @@
+"""The comparison: data sets, methods and one objective; ``run.py`` joins them."""

@@ -1,0 +1,1 @@
+"""What people do without sparing, written as they would write it."""
