@@ -131,6 +131,26 @@ def test_optimal_on_random_problems(seed, n_classes, groups, share, weighted):
             assert objective(Z, y, q, w, coef, intercept, penalty, 1e-3) >= value - 1e-11
 
 
+@settings(deadline=None, max_examples=30)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(5, 60),
+    n_classes=st.sampled_from([2, 3]),
+    groups=st.sampled_from(sorted(GROUPS)),
+    ridge=st.sampled_from([1e-2, 1e-4, 1e-6]),
+    share=st.sampled_from([0.0, 1e-3, 0.3]),
+)
+def test_converges_with_columns_in_their_own_units(seed, n, n_classes, groups, ridge, share):
+    Z, y, q, _ = make(n=n, n_classes=n_classes, seed=seed)
+    rng = np.random.default_rng(seed)
+    Z = Z * 10.0 ** rng.uniform(-2, 2, size=4)
+    w = rng.exponential(size=n) ** 2
+    penalty = GroupPenalty(GROUPS[groups], rng.uniform(0.1, 2.0, len(GROUPS[groups])), n_rows=4)
+    problem = LinearProblem(Z, y, n_classes, w)
+    largest = problem.max_penalty(q, penalty, ridge=ridge)
+    assert problem.solve(q, penalty.scaled(share * largest), ridge=ridge).converged
+
+
 @pytest.mark.parametrize("groups", sorted(GROUPS))
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("share", [0.05, 0.5])

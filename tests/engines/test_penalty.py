@@ -187,6 +187,19 @@ def test_derivatives_of_the_norms(groups):
             assert_allclose(hessian[:, j * 5 + i], column.T.ravel(), atol=1e-7)
 
 
+@pytest.mark.parametrize("groups", [*LAMINAR.values(), *OVERLAPPING.values()])
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_minimise_quadratic_is_optimal_whatever_the_condition(groups, scale):
+    rng = np.random.default_rng(8)
+    penalty = make(groups, rng)
+    A = rng.standard_normal((12, 10)) * np.geomspace(1.0, scale, 10)
+    H, B = A.T @ A + 1e-6 * np.eye(10), rng.standard_normal((5, 2))
+    V = penalty.minimise_quadratic(H, B)
+    slope = (H @ V.T.ravel()).reshape(2, 5).T - B
+    assert penalty.violation(V, slope) <= 1e-6
+    assert_allclose(penalty.minimise_quadratic(np.eye(10), B), penalty.prox(B), atol=1e-8)
+
+
 def test_restricting_to_rows_is_the_penalty_with_the_others_zero():
     rng = np.random.default_rng(5)
     for groups in [*LAMINAR.values(), *OVERLAPPING.values()]:

@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import _get_threadpool_controller
@@ -43,6 +44,12 @@ _WITHOUT_CROSS_TERMS = 1.5
 
 _POLISH = 1500
 """Largest linear system solved inside the inner problem."""
+
+_INNER_STEPS = 2000
+"""Proximal gradient steps on the inner problem, at most."""
+
+_PATIENCE = 256
+"""Proximal gradient steps before a dearer method takes over; an eighth of that where steps are dear themselves."""
 
 _ONE_THREAD = 600
 """Coefficients up to which BLAS is kept to one thread. More gain little on so small products, and on a busy machine
@@ -187,6 +194,9 @@ class _Columns:
             for k, root in enumerate(np.sqrt(p.T)):
                 scaled = part * root[:, None]
                 total[k, :, k, :] += scaled.T @ scaled
+        # Nothing curves when all classes move together, and solutions do not move that way (see ``_centred``): any
+        # curvature there makes the matrix regular and changes nothing else.
+        total += flat.diagonal().mean() / n_classes * np.eye(self.width)[:, None, :]
         return flat
 
 
@@ -215,23 +225,46 @@ class _Model:
                 block = block - np.outer(Bs / sBs, Bs) + np.outer(y / sy, y)
                 self.blocks[position] = outputs, block
 
-    def minimise(
-        self, W: Floats, G: Floats, penalty: GroupPenalty, goal: float, max_iter: int
+    def step(
+        self, W: Floats, G: Floats, penalty: GroupPenalty, goal: float
+    ) -> tuple[Floats, float]:
+        """Minimiser V of ⟨G, V − W⟩ + ½⟨V − W, H(V − W)⟩ + penalty(V), and the decrease it promises.
+
+        The violation falls to ``goal``, or further: where columns differ much in scale, a small violation can be far
+        from the minimum and above W itself.
+        """
+        V, price = W, penalty.value(W)
+        for _ in range(4):
+            V = self._minimise(V, W, G, penalty, goal)
+            move = V - W
+            promised = float(np.vdot(G, move)) + penalty.value(V) - price
+            if promised + 0.5 * float(np.vdot(move, self.times(move))) <= 0:
+                break
+            goal *= 0.01
+        return V, promised
+
+    def _minimise(
+        self, X: Floats, W: Floats, G: Floats, penalty: GroupPenalty, goal: float
     ) -> Floats:
-        """Minimiser of ⟨G, V − W⟩ + ½⟨V − W, H(V − W)⟩ + penalty(V), to a violation of ``goal``.
+        """Minimise from X to a violation of ``goal``.
 
         Newton steps on the rows in use come first: often the support is right already. Where it is not, accelerated
-        proximal gradient with restart finds it, and Newton steps finish.
+        proximal gradient with restart finds it, and Newton steps finish. Where that takes long, because groups overlap
+        or columns differ much in scale, ``GroupPenalty.minimise_quadratic`` does not.
         """
-        X, now = self._polish(W, W, G, penalty, penalty.violation(W, G), goal)
+        now = penalty.violation(X, G + self.times(X - W))
+        X, now = self._polish(X, W, G, penalty, now, goal)
         if now <= goal:
-            return X.copy()
+            return X
         step = 1.0 / max(_largest_eigenvalue(block) for _, block in self.blocks)
         ahead, momentum, wait = X, 1.0, 4
         slope = slope_ahead = G + self.times(X - W)
         dual: list[Floats] = []
         support = penalty.support(X)
-        for n in range(1, max_iter + 1):
+        patience = _PATIENCE if penalty.laminar else _PATIENCE // 8
+        if X.size > _POLISH:
+            patience = _INNER_STEPS + 1
+        for n in range(1, _INNER_STEPS + 1):
             V = penalty.prox(ahead - step * slope_ahead, step, dual=dual, tol=1e-9)
             if np.vdot(ahead - V, V - X) > 0:
                 momentum = 1.0
@@ -246,17 +279,29 @@ class _Model:
             if now <= goal:
                 break
             previous, support = support, penalty.support(X)
+            if n >= patience:
+                better, then = self._thorough(W, G, penalty, goal)
+                return better if then < now else X
             if not np.array_equal(previous, support):
                 continue
-            X, better = self._polish(X, W, G, penalty, now, goal)
-            if better <= goal:
+            X, then = self._polish(X, W, G, penalty, now, goal)
+            if then <= goal:
                 break
-            if better < now:
+            if then < now:
                 ahead, momentum = X, 1.0
                 slope = slope_ahead = G + self.times(X - W)
             else:
                 wait = min(2 * wait, 64)
         return X
+
+    def _thorough(
+        self, W: Floats, G: Floats, penalty: GroupPenalty, goal: float
+    ) -> tuple[Floats, float]:
+        """Minimise from nothing, by dense linear algebra."""
+        V = penalty.minimise_quadratic(
+            self._dense(np.arange(len(W)), W.shape[1]), self.times(W) - G
+        )
+        return self._polish(V, W, G, penalty, penalty.violation(V, G + self.times(V - W)), goal)
 
     def _polish(
         self, X: Floats, W: Floats, G: Floats, penalty: GroupPenalty, now: float, goal: float
@@ -270,15 +315,13 @@ class _Model:
         inside = penalty.restricted(rows)
         for _ in range(10):
             slope = (G + self.times(X - W) + penalty.gradient(X))[rows]
-            system = inside.hessian(X[rows])
-            view = system.reshape(X.shape[1], len(rows), X.shape[1], len(rows))
-            for outputs, block in self.blocks:
-                full = block.reshape((outputs.stop - outputs.start, len(X)) * 2)
-                view[outputs, :, outputs, :] += full[:, rows][..., rows]
+            system = self._dense(rows, X.shape[1])
+            system += inside.hessian(X[rows])
             try:
-                move = np.linalg.solve(system, slope.T.ravel())
+                factor = cho_factor(system, overwrite_a=True, check_finite=False)
             except np.linalg.LinAlgError:
                 break
+            move = cho_solve(factor, slope.T.ravel(), check_finite=False)
             trial = X.copy()
             trial[rows] -= move.reshape(X.shape[1], -1).T
             then = penalty.violation(trial, G + self.times(trial - W))
@@ -288,6 +331,15 @@ class _Model:
             if now <= goal:
                 break
         return X, now
+
+    def _dense(self, rows: Integers, n_outputs: int) -> Floats:
+        """All blocks in one matrix, for some rows."""
+        total = np.zeros((n_outputs, len(rows), n_outputs, len(rows)))
+        for outputs, block in self.blocks:
+            width = outputs.stop - outputs.start
+            full = block.reshape(width, len(block) // width, width, -1)
+            total[outputs, :, outputs, :] = full[:, rows][..., rows]
+        return total.reshape(n_outputs * len(rows), -1)
 
 
 def _largest_eigenvalue(H: Floats) -> float:
@@ -620,15 +672,11 @@ class _Part:
 
     def _step(self, point: _Point, model: _Model, goal: float) -> tuple[_Point, bool] | None:
         """One proximal Newton step; None if it does not decrease the objective."""
-        V = model.minimise(point.W, point.gradient, self.penalty, goal, 2000)
-        for outputs in _softmaxes(self.losses):
-            # Adding the same to all classes changes no probability: the cheapest such V has mean zero.
-            V[:, outputs] -= V[:, outputs].mean(axis=1, keepdims=True)
-        price, move = self.penalty.value(point.W), V - point.W
-        promised = float(np.vdot(point.gradient, move)) + self.penalty.value(V) - price
-        scores_V = self.design.scores(V)
+        V, promised = model.step(point.W, point.gradient, self.penalty, goal)
+        V = _centred(V, self.losses)
+        move, scores_V = V - point.W, self.design.scores(V)
+        current = point.smooth + self.penalty.value(point.W)
         # Decreases below the rounding of the objective cannot be seen: do not ask for them.
-        current = point.smooth + price
         noise = 4 * np.finfo(float).eps * abs(current)
         size = 1.0
         for _ in range(25):
@@ -664,9 +712,7 @@ class _Solver:
         self.model: _Model | None = None
 
     def at(self, W: Floats) -> _Point:
-        W = np.where(self.allowed[:, None], W, 0.0)
-        for outputs in _softmaxes(self.losses):
-            W[:, outputs] -= W[:, outputs].mean(axis=1, keepdims=True)
+        W = _centred(np.where(self.allowed[:, None], W, 0.0), self.losses)
         whole = _Part(self.everything, self.losses, self.penalty, self.ridge)
         return whole.at(W, self.everything.scores(W))
 
@@ -755,5 +801,9 @@ def _evaluate(losses: list[Any], scores: Floats) -> tuple[float, Floats]:
     return value, residual
 
 
-def _softmaxes(losses: list[Any]) -> list[slice]:
-    return [slice(0, loss.width) for loss in losses[:1] if isinstance(loss, _Softmax)]
+def _centred(W: Floats, losses: list[Any]) -> Floats:
+    """Coefficients of a softmax moved to mean zero over the classes: same probabilities, smallest norm."""
+    if isinstance(losses[0], _Softmax):
+        cheap = W[:, : losses[0].width]
+        return np.hstack([cheap - cheap.mean(axis=1, keepdims=True), W[:, losses[0].width :]])
+    return W
