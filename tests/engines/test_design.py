@@ -264,6 +264,9 @@ def test_what_it_cannot_read_later():
         design.transform(pd.DataFrame({"a": ["one"], "t": ["x"]}))
     with pytest.raises(TypeError, match=r"'t'.*text"):
         design.transform(pd.DataFrame({"a": [1.0], "t": [7]}))
+    numbers = Design.fit(pl.DataFrame({"a": [1.0, 2.0], "b": [3, 4]}))
+    with pytest.raises(TypeError, match=r"'b'.*datetime"):
+        numbers.transform(pl.DataFrame({"a": [1.0], "b": [datetime.date(2020, 1, 1)]}))
     with pytest.raises(ValueError, match="3 columns"):
         design.transform(np.ones((1, 3)))
 

@@ -406,8 +406,9 @@ def test_many_columns(d, n_classes):
 def test_warns_when_it_stops_early():
     Z, y, q, _ = make()
     problem = LinearProblem(Z, y, 2)
-    with pytest.warns(ConvergenceWarning, match="increase max_iter"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter") as record:
         fit = problem.solve(q, singles(4, 0.001), max_iter=1)
+    assert record[0].filename == __file__
     assert not fit.converged
     assert fit.violation > 1e-6
     assert fit.n_iter == 1

@@ -246,7 +246,7 @@ class GroupPenalty:
         """
         levels = [_Level(np.tile(level.label, B.shape[1]), level.weights) for level in self._levels]
         b = B.T.ravel()
-        start: Floats = np.linalg.solve(H, b)
+        start = np.asarray(np.linalg.solve(H, b), dtype=np.float64)
         return _smoothed_newton(H, b, start, levels, []).reshape(B.T.shape).T
 
     def gradient(self, W: Floats) -> Floats:
