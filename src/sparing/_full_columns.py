@@ -110,6 +110,32 @@ def column_use(model: Any, X: Any) -> ColumnUse:
     return ColumnUse(X.shape[1], given, inputs)
 
 
+def column_use_again(
+    model: Any, n_columns: int, columns: Columns, inputs: Columns | None, given: Columns | None
+) -> ColumnUse:
+    """What :func:`column_use` said of a model, from its arrays and the model itself.
+
+    Parameters
+    ----------
+    model : the fitted model; a model that uses other columns than those stored is refused.
+    n_columns, columns, inputs, given : as in :class:`ColumnUse`.
+    """
+    last, before = unwrapped(model), None
+    if isinstance(last, Pipeline):
+        before = last[:-1] if len(last.steps) > 1 else None
+        last = unwrapped(last.steps[-1][1])
+    if given is None:
+        return ColumnUse(n_columns, columns, inputs)
+    used, paths = _tree_use(last)
+    if used is not None and (
+        (len(used) and used.max() >= len(given)) or not np.array_equal(given[used], columns)
+    ):
+        raise ValueError(
+            f"The model tests other columns than the {len(columns)} that were stored with it: it is another model."
+        )
+    return ColumnUse(n_columns, columns, inputs, paths, before, given)
+
+
 def unwrapped(model: Any) -> Any:
     """The model inside wrappers that change nothing about its answers."""
     while isinstance(model, FrozenEstimator | BaseSearchCV):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +12,16 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.pipeline import Pipeline
 
-from sparing._full_columns import ColumnUse, unwrapped
+from sparing._full_columns import ColumnUse, column_use_again, unwrapped
 from sparing._price_list import short
+from sparing._stored import Stored, plain_labels, read_labels
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Output = Literal["predict_proba", "decision_function", "predict"]
+
+OUTPUTS: tuple[Output, ...] = ("predict_proba", "decision_function", "predict")
+"""What a model may offer, richest first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +38,7 @@ class FullPredictor:
     use: ColumnUse
     temperature: float = 1.0
     accuracy: float = 1.0
+    _kind: ClassVar[str] = "model"
 
     @property
     def columns(self) -> NDArray[np.intp]:
@@ -79,10 +85,54 @@ class FullPredictor:
             return replace(self, accuracy=float(max(accuracy, 1 / len(self.classes) + 1e-3)))
         return self
 
+    def stored(self) -> Stored:
+        """The model without its wrappers, its columns, and how its output is read."""
+        arrays = {"columns": self.use.columns, "inputs": self.use.inputs, "given": self.use.given}
+        return Stored(
+            self._kind,
+            settings={
+                "output": self.output,
+                "classes": plain_labels(self.classes),
+                "n_columns": self.use.n_columns,
+                "temperature": float(self.temperature),
+                "accuracy": float(self.accuracy),
+            },
+            arrays={name: array for name, array in arrays.items() if array is not None},
+            models={"model": _served(self.model)},
+        )
+
+    @classmethod
+    def restored(cls, stored: Stored) -> FullPredictor | AbsentModel:
+        """The predictor again; one that can be priced but not asked when its model is not there."""
+        n_columns, classes = stored.count("n_columns"), read_labels(stored.settings.get("classes"))
+        columns = stored.positions("columns", n_columns)
+        inputs = stored.positions("inputs", n_columns) if "inputs" in stored.arrays else None
+        given = stored.positions("given", n_columns) if "given" in stored.arrays else None
+        output, model = stored.text("output"), stored.models.get("model")
+        temperature, accuracy = stored.number("temperature"), stored.number("accuracy")
+        if temperature <= 0 or not 0 <= accuracy <= 1:
+            raise ValueError(
+                f"A temperature is positive and an accuracy a share, not {temperature} and {accuracy}."
+            )
+        if model is None:
+            return AbsentModel(stored, columns)
+        if getattr(model, "classes_", None) is not None:
+            encode(np.asarray(model.classes_), classes, "The full model knows")
+        if not callable(getattr(model, output, None)):
+            raise ValueError(f"The full model {type(model).__name__} has no {output}.")
+        if issubclass(cls, DecidingPredictor) and not callable(getattr(model, "predict", None)):
+            raise ValueError(
+                "The full model's labels were not always its most probable class: give a model with predict."
+            )
+        use = column_use_again(model, n_columns, columns, inputs, given)
+        return cls(model, _output(output), classes, use, temperature, accuracy)
+
 
 @dataclass(frozen=True, eq=False)
 class DecidingPredictor(FullPredictor):
     """A model whose label is not always its most probable class: a tuned threshold, ties broken by votes."""
+
+    _kind = "deciding model"
 
     def decide(self, X: Any) -> Codes:
         """Class per row, as the model itself says."""
@@ -110,11 +160,54 @@ class StoredModel:
             "(full_proba). Use route(X) to see which, send those to the real system, or fit with the model itself."
         )
 
+    def stored(self) -> Stored:
+        """Its width."""
+        return Stored("logged model", settings={"n_columns": self.n_columns})
+
+    @classmethod
+    def restored(cls, stored: Stored) -> StoredModel:
+        """The model again."""
+        return cls(stored.count("n_columns"))
+
+
+@dataclass(frozen=True, eq=False)
+class AbsentModel:
+    """A model that was left outside when its system was stored: routed to and priced, not asked."""
+
+    _stored: Stored
+    columns: NDArray[np.intp]
+    available = False
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Raise: the model has to be given."""
+        raise RuntimeError(
+            f"{X.shape[0]} rows are routed to the full model, which was left outside the bundle: give it, "
+            "load(path, full_model=model), or use route(X) to see which rows to send to it."
+        )
+
+    def stored(self) -> Stored:
+        """What was stored of it before."""
+        return self._stored
+
+
+def _served(model: Any) -> Any:
+    """What serving needs of a model: nothing of wrappers that only chose it, nothing of single training rows."""
+    model = unwrapped(model)
+    stale = [name for name in _TRAINING if name in getattr(model, "__dict__", {})]
+    if stale:
+        model = copy(model)
+        for name in stale:
+            del model.__dict__[name]
+    return model
+
+
+_TRAINING = ("oob_decision_function_", "_sample_weight")
+"""What forests remember of each training row."""
+
 
 def output_of(model: Any) -> Output:
     """The richest output a model offers."""
-    names: tuple[Output, ...] = ("predict_proba", "decision_function", "predict")
-    for name in names:
+    for name in OUTPUTS:
         if callable(getattr(model, name, None)):
             if name == "decision_function":
                 _check_one_value_per_class(model)
@@ -123,6 +216,13 @@ def output_of(model: Any) -> Output:
         f"estimator {type(model).__name__} has none of predict_proba, decision_function and predict: "
         "wrap it in an object that has one of them."
     )
+
+
+def _output(name: str) -> Output:
+    for known in OUTPUTS:
+        if name == known:
+            return known
+    raise ValueError(f"A model offers {', '.join(OUTPUTS)}, not {name!r}.")
 
 
 def _check_one_value_per_class(model: Any) -> None:

@@ -7,12 +7,13 @@ placeholders in the columns that were not bought. The names here are public in `
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparing._rows import n_rows
+from sparing._stored import Stored
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -107,6 +108,15 @@ class ConfidenceGate:
         """One minus the largest class probability."""
         assert proba is not None
         return 1.0 - proba.max(axis=1)
+
+    def stored(self) -> Stored:
+        """Nothing to keep."""
+        return Stored("confidence gate")
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Self:  # noqa: ARG003
+        """The gate again."""
+        return cls()
 
 
 def columns_read(part: Predictor | Gate, X: Any, n_columns: int) -> Booleans:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,8 @@ def held_out(y: NDArray[Any], share: float, seed: int | None) -> NDArray[np.bool
 @dataclass(frozen=True, eq=False)
 class PrunedForest(FullPredictor):
     """A pruned forest as a stage's predictor: the mean of its trees' class distributions."""
+
+    _kind: ClassVar[str] = "pruned forest"
 
     @classmethod
     def of(cls, forest: Any, kept: Sequence[Booleans], X: Any) -> PrunedForest:

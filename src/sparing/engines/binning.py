@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from sparing._lightgbm import lightgbm
+from sparing._stored import Stored, plain_levels, read_levels
 
 Floats = NDArray[np.float64]
 
@@ -86,6 +87,19 @@ class ColumnEncoder:
                         f"Column {_name(X, j)!r} held numbers when the model was fitted, now: {error}."
                     ) from None
         return out
+
+    def stored(self) -> Stored:
+        """The levels."""
+        return Stored(
+            "column encoder",
+            settings={"n_columns": self.n_columns, "levels": plain_levels(self.levels)},
+        )
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Self:
+        """The encoder again."""
+        n_columns = stored.count("n_columns")
+        return cls(n_columns, read_levels(stored.settings.get("levels"), n_columns))
 
 
 class BinnedData:

@@ -11,13 +11,14 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparing._lightgbm import lightgbm
 from sparing._losses import cheap_proba
+from sparing._stored import Stored
 from sparing._tree_paths import BoosterPaths
 from sparing.engines.binning import ColumnEncoder
 from sparing.engines.boosting import Grown
@@ -104,6 +105,33 @@ class BoostedTrees:
         self.__dict__.update(state)
         self.model = zlib.decompress(self.__dict__.pop("packed")).decode()
 
+    def stored(self) -> Stored:
+        """The text model and the start scores."""
+        return Stored(
+            "boosted trees",
+            settings={"n_columns": self.n_columns, "n_jobs": self.n_jobs},
+            arrays={"base": self.base},
+            boosters={"trees": self.model} if self.model else {},
+        )
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Self:
+        """The trees again."""
+        n_columns, base = stored.count("n_columns"), stored.array("base", kind="f")
+        n_jobs = stored.settings.get("n_jobs")
+        if isinstance(n_jobs, bool) or not isinstance(n_jobs, int):
+            raise ValueError(f"n_jobs of boosted trees is a whole number, not {n_jobs!r}.")
+        model = stored.boosters.get("trees", "")
+        if model:
+            head = dict(line.split("=", 1) for line in model[:4096].split("\n") if "=" in line)
+            found = (int(head["max_feature_idx"]) + 1, int(head["num_tree_per_iteration"]))
+            if found != (n_columns, len(base)):
+                raise ValueError(
+                    f"The text model has {found[0]} columns and {found[1]} outputs, the part says {n_columns} and "
+                    f"{len(base)}."
+                )
+        return cls(model, base, n_columns, n_jobs)
+
 
 @dataclass(frozen=True, eq=False)
 class BoostedPair:
@@ -141,6 +169,20 @@ class BoostedPair:
             grown.encoder,
         )
 
+    def stored(self) -> Stored:
+        """Both sides and the encoder."""
+        parts = {"cheap": self.cheap, "gate": self.gate, "encoder": self.encoder}
+        return Stored("boosted pair", parts=parts)
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Self:
+        """The pair again."""
+        cheap, gate = (stored.part(name, BoostedTrees) for name in ("cheap", "gate"))
+        encoder = stored.part("encoder", ColumnEncoder)
+        if not cheap.n_columns == gate.n_columns == encoder.n_columns:
+            raise ValueError("The two sides of a boosted pair and its encoder differ in columns.")
+        return cls(cheap, gate, encoder)
+
 
 @dataclass(frozen=True, eq=False)
 class _Part:
@@ -148,6 +190,7 @@ class _Part:
 
     pair: BoostedPair
     n_iteration: int | None = None
+    _kind: ClassVar[str]
 
     @property
     def _trees(self) -> BoostedTrees:
@@ -165,9 +208,25 @@ class _Part:
     def _encoded(self, X: Any) -> NDArray[np.floating]:
         return self.pair.encoder.encode(X, self.columns)
 
+    def stored(self) -> Stored:
+        """The pair and how much of it is used."""
+        return Stored(
+            self._kind, settings={"n_iteration": self.n_iteration}, parts={"pair": self.pair}
+        )
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Self:
+        """The part again."""
+        n = stored.settings.get("n_iteration")
+        return cls(
+            stored.part("pair", BoostedPair), None if n is None else stored.count("n_iteration")
+        )
+
 
 class BoostedPredictor(_Part):
     """The cheap model f1: class probabilities."""
+
+    _kind = "boosted predictor"
 
     @property
     def _trees(self) -> BoostedTrees:
@@ -187,6 +246,7 @@ class BoostedGate(_Part):
     """The gate g: above 0 a row had better go to f0."""
 
     reads_predictor = False
+    _kind = "boosted gate"
 
     @property
     def _trees(self) -> BoostedTrees:

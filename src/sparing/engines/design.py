@@ -13,12 +13,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
+
+from sparing._stored import Stored
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
@@ -204,6 +206,43 @@ class Design:
             if block.dtype.kind in "biuf":
                 return block
         return np.column_stack([_read(X, j, text=False) for j in self._numbers])
+
+    def stored(self) -> Stored:
+        """Means, scales and levels."""
+        levels = [[v.column, list(v.names), v.rest, v.missing] for v in self._levels]
+        return Stored(
+            "design",
+            settings={"n_columns": self.n_columns, "levels": levels},
+            arrays={
+                "numbers": self._numbers,
+                "center": self._center,
+                "inverse_scale": self._inverse_scale,
+                "flagged": self._flagged,
+            },
+        )
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Self:
+        """The design again."""
+        n_columns = stored.count("n_columns")
+        numbers = stored.positions("numbers", n_columns)
+        center, scale = (stored.array(name, kind="f") for name in ("center", "inverse_scale"))
+        if not len(numbers) == len(center) == len(scale):
+            raise ValueError("A design needs one mean and one scale per column of numbers.")
+        given = stored.settings.get("levels")
+        if not isinstance(given, list):
+            raise ValueError(f"The levels of a design are a list, not {given!r}.")
+        levels = tuple(_read_levels(entry, n_columns) for entry in given)
+        flagged = stored.positions("flagged", len(numbers))
+        return cls(n_columns, numbers, center, scale, flagged, levels)
+
+
+def _read_levels(entry: Any, n_columns: int) -> _Levels:
+    if isinstance(entry, list) and [type(v) for v in entry] == [int, list, bool, bool]:
+        column, names, rest, missing = entry
+        if 0 <= column < n_columns and all(isinstance(name, str) for name in names):
+            return _Levels(column, tuple(names), rest, missing)
+    raise ValueError(f"Levels are [column, names, rest, missing], not {entry!r}.")
 
 
 def _table(X: Any) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparing._losses import cheap_proba
+from sparing._stored import Stored
 from sparing.engines.design import Design
 
 Floats = NDArray[np.float64]
@@ -48,6 +49,26 @@ class LinearScores:
             return np.broadcast_to(self.intercept, (X.shape[0], len(self.intercept))).copy()
         return self.design.transform(X) @ self.coef + self.intercept
 
+    def stored(self) -> Stored:
+        """Coefficients and the design they are for."""
+        return Stored(
+            "linear scores",
+            arrays={"coef": self.coef, "intercept": self.intercept},
+            parts={"design": self.design},
+        )
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Self:
+        """The scores again."""
+        design = stored.part("design", Design)
+        coef = stored.array("coef", kind="f", ndim=2)
+        intercept = stored.array("intercept", kind="f")
+        if coef.shape != (len(design.owner), len(intercept)):
+            raise ValueError(
+                f"coef has shape {coef.shape} for {len(design.owner)} design columns and {len(intercept)} outputs."
+            )
+        return cls(design, coef, intercept)
+
 
 @dataclass(frozen=True)
 class LinearPredictor:
@@ -65,6 +86,15 @@ class LinearPredictor:
         scores = self.scores(X)
         return cheap_proba(scores[:, 0] if scores.shape[1] == 1 else scores)
 
+    def stored(self) -> Stored:
+        """Its scores."""
+        return Stored("linear predictor", parts={"scores": self.scores})
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Self:
+        """The predictor again."""
+        return cls(stored.part("scores", LinearScores))
+
 
 @dataclass(frozen=True)
 class LinearGate:
@@ -81,3 +111,12 @@ class LinearGate:
     def score(self, X: Any, proba: Floats | None) -> Floats:  # noqa: ARG002
         """The value of g per row."""
         return self.scores(X)[:, 0]
+
+    def stored(self) -> Stored:
+        """Its scores."""
+        return Stored("linear gate", parts={"scores": self.scores})
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Self:
+        """The gate again."""
+        return cls(stored.part("scores", LinearScores))

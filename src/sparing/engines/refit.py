@@ -10,13 +10,14 @@ error** 1[f1 wrong] − 1[f0 wrong] on those scores and the columns already paid
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparing._lightgbm import lightgbm
 from sparing._losses import cheap_loss, cheap_proba
+from sparing._stored import Stored
 from sparing.engines.binning import ColumnEncoder
 from sparing.engines.boosted_parts import BoostedPair, BoostedPredictor, BoostedTrees, _model_of
 from sparing.engines.boosting import BoostingEngine, Grown
@@ -64,6 +65,27 @@ class ExitGate:
         used = self.trees.columns(None)
         read[:, self.columns[used[used < len(self.columns)]]] = True
         return read
+
+    def stored(self) -> Stored:
+        """Trees, encoder, columns and offset."""
+        return Stored(
+            "exit gate",
+            settings={"offset": float(self.offset)},
+            arrays={"columns": self.columns},
+            parts={"trees": self.trees, "encoder": self.encoder},
+        )
+
+    @classmethod
+    def restored(cls, stored: Stored) -> Self:
+        """The gate again."""
+        trees, encoder = stored.part("trees", BoostedTrees), stored.part("encoder", ColumnEncoder)
+        columns = stored.positions("columns", encoder.n_columns)
+        if trees.n_columns != len(columns) + _SCORES or len(trees.base) != 1:
+            raise ValueError(
+                f"The trees of an exit gate on {len(columns)} columns have {len(columns) + _SCORES} inputs and one "
+                f"output, not {trees.n_columns} and {len(trees.base)}."
+            )
+        return cls(trees, columns, encoder, stored.number("offset"))
 
 
 @dataclass(frozen=True)

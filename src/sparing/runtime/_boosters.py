@@ -1,0 +1,156 @@
+"""LightGBM text models, read before LightGBM reads them.
+
+LightGBM parses them in C++ and follows child and column numbers without looking whether they exist. Here the trees are
+read first: every list has its length, every split sends a row to a later node or to a leaf of its own, every column
+exists. What remains to be trusted is LightGBM's parser on text of this form.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sparing.runtime._archive import BundleError
+
+_HEAD = ("num_class", "num_tree_per_iteration", "max_feature_idx")
+_MOST_LEAVES = 1 << 20
+
+
+def check_booster(text: str, what: str) -> None:
+    r"""Raise unless a text is a whole and consistent LightGBM model.
+
+    Examples
+    --------
+    >>> check_booster("tree\nversion=v9\n", "trees.txt")
+    Traceback (most recent call last):
+    sparing.runtime._archive.BundleError: trees.txt is not a sound LightGBM model: it does not begin with tree and ...
+    """
+    try:
+        _check(text)
+    except (ValueError, KeyError, IndexError, OverflowError) as error:
+        raise BundleError(f"{what} is not a sound LightGBM model: {error}") from error
+
+
+def _check(text: str) -> None:
+    if "\0" in text or "\r" in text:
+        raise ValueError("it holds characters that do not belong there.")
+    head, *blocks = text.split("\nTree=")
+    lines = head.split("\n")
+    if lines[:2] not in (["tree", "version=v4"], ["tree", "version=v3"]):
+        raise ValueError("it does not begin with tree and version=v4.")
+    fields = _fields(lines[2:])
+    n_class, n_outputs, last = (_whole(fields, name) for name in _HEAD)
+    n_columns = last + 1
+    if n_class < 1 or n_outputs < 1 or n_columns < 1:
+        raise ValueError("it says that it has no columns or no outputs.")
+    for name in ("feature_names", "feature_infos"):
+        if len(fields[name].split(" ")) != n_columns:
+            raise ValueError(f"{name} is not about {n_columns} columns.")
+    if not blocks or len(blocks) % n_outputs:
+        raise ValueError(f"{len(blocks)} trees cannot be dealt out to {n_outputs} outputs.")
+    if "\nend of trees" not in blocks[-1]:
+        raise ValueError("its end is missing.")
+    if "tree_sizes" in fields:
+        _check_sizes(text, fields["tree_sizes"], len(blocks))
+    for number, block in enumerate(blocks):
+        first, *rest = block.split("\n\n")[0].split("\n")
+        if first != str(number):
+            raise ValueError(f"tree {number} calls itself {first!r}.")
+        try:
+            _check_tree(_fields(rest), n_columns)
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"tree {number}: {error}") from error
+
+
+def _check_sizes(text: str, sizes: str, n_trees: int) -> None:
+    """LightGBM jumps from tree to tree by these sizes: they must lead to the trees that were checked."""
+    raw = text.encode()
+    place = raw.index(b"\nTree=") + 1
+    given = _numbers(sizes, np.int64)
+    if len(given) != n_trees or (given <= 0).any():
+        raise ValueError("tree_sizes does not give one size per tree.")
+    for number, size in enumerate(given.tolist()):
+        if not raw.startswith(f"Tree={number}\n".encode(), place):
+            raise ValueError(f"tree_sizes does not lead to tree {number}.")
+        place += size
+    if not raw.startswith(b"end of trees", place):
+        raise ValueError("tree_sizes does not lead to the end of the trees.")
+
+
+def _check_tree(fields: dict[str, str], n_columns: int) -> None:
+    n_leaves, n_cat = _whole(fields, "num_leaves"), _whole(fields, "num_cat")
+    if not 1 <= n_leaves <= _MOST_LEAVES:
+        raise ValueError(f"num_leaves is {n_leaves}.")
+    if fields.get("is_linear", "0") != "0":
+        raise ValueError("it has linear leaves, which a bundle does not store.")
+    values = _numbers(fields["leaf_value"], np.float64)
+    if len(values) != n_leaves or not np.isfinite(values).all():
+        raise ValueError(f"leaf_value is not {n_leaves} finite numbers.")
+    if n_leaves == 1:
+        return
+    feature, left, right, decision = (
+        _numbers(fields[name], np.int64)
+        for name in ("split_feature", "left_child", "right_child", "decision_type")
+    )
+    threshold = _numbers(fields["threshold"], np.float64)
+    inner = n_leaves - 1
+    for name, array in zip(
+        ("split_feature", "left_child", "right_child", "decision_type", "threshold"),
+        (feature, left, right, decision, threshold),
+        strict=True,
+    ):
+        if len(array) != inner:
+            raise ValueError(f"{name} has {len(array)} entries for {inner} splits.")
+    if feature.min() < 0 or feature.max() >= n_columns:
+        raise ValueError(f"it splits by a column outside the {n_columns} of the model.")
+    if decision.min() < 0 or decision.max() > 15 or np.isnan(threshold).any():
+        raise ValueError("it splits in an unknown way.")
+    children = np.concatenate([left, right])
+    # Every leaf and every split but the first has one parent, and splits come after theirs: a tree, without circles.
+    if not np.array_equal(np.sort(children), np.r_[np.arange(-n_leaves, 0), np.arange(1, inner)]):
+        raise ValueError("its splits do not form a tree.")
+    own = np.tile(np.arange(inner), 2)
+    if ((children >= 0) & (children <= own)).any():
+        raise ValueError("its splits go round in a circle.")
+    _check_categories(fields, n_cat, decision, threshold)
+
+
+def _check_categories(fields: dict[str, str], n_cat: int, decision: Any, threshold: Any) -> None:
+    """Splits by category point at sets of categories: they must be there."""
+    by_category = (decision & 1) == 1
+    if int(by_category.sum()) != n_cat:
+        raise ValueError(f"num_cat is {n_cat}, {int(by_category.sum())} splits are by category.")
+    if not n_cat:
+        return
+    bounds = _numbers(fields["cat_boundaries"], np.int64)
+    sets = _numbers(fields["cat_threshold"], np.int64)
+    chosen = threshold[by_category]
+    if len(bounds) != n_cat + 1 or bounds[0] != 0 or (np.diff(bounds) <= 0).any():
+        raise ValueError("cat_boundaries does not lead through cat_threshold.")
+    if bounds[-1] != len(sets) or sets.min() < 0 or sets.max() >= 1 << 32:
+        raise ValueError("cat_threshold does not fit cat_boundaries.")
+    if (chosen < 0).any() or (chosen >= n_cat).any() or (chosen != np.floor(chosen)).any():
+        raise ValueError("a split by category points at no set of categories.")
+
+
+def _fields(lines: list[str]) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    for line in lines:
+        name, mark, value = line.partition("=")
+        if mark:
+            if name in fields:
+                raise ValueError(f"{name} is there twice.")
+            fields[name] = value
+    return fields
+
+
+def _whole(fields: dict[str, str], name: str) -> int:
+    value = fields[name]
+    if not value.isascii() or not value.isdecimal():
+        raise ValueError(f"{name} is {value!r}.")
+    return int(value)
+
+
+def _numbers(value: str, dtype: Any) -> Any:
+    return np.array(value.split(" "), dtype=dtype)

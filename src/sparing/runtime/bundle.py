@@ -1,0 +1,422 @@
+"""A fitted system as a file, and back: data only, verified before anything is built.
+
+A bundle (``.sparing``) is a zip: ``manifest.json`` says what the system is (columns, items, prices, classes, stages,
+thresholds, frontier, certificate) and gives the size and sha256 of every other member; the members are ``.npz`` arrays
+without objects, LightGBM text models and scikit-learn models as written by skops. Nothing in it is executable and
+nothing in it can name code. The same system gives the same bytes.
+
+**What is checked.** Names, sizes and ratios of the zip; the hash of every member; the form of the manifest; every array
+header; the trees of every LightGBM and scikit-learn model; the types of every scikit-learn model against an explicit
+list (:data:`sparing.runtime.TRUSTED_TYPES` and what skops trusts by itself). All of that before the first object is
+built.
+
+**What remains to be trusted.** The hashes show damage and exchange of members, not who wrote the file: compare
+``digest`` with the one that :func:`save` gave. A file made by an enemy runs no code of his by being loaded, but it may
+hold a model that gives wrong answers, and its numbers reach compiled code of LightGBM and scikit-learn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
+from typing import Any, BinaryIO
+
+from sparing._stored import plain_label
+from sparing.runtime._archive import (
+    MANIFEST,
+    BundleError,
+    read_verified,
+    sha256,
+    write_whole,
+    zipped,
+)
+from sparing.runtime._manifest import (
+    StoredFrontier,
+    SystemReader,
+    SystemWriter,
+    plain,
+    read_plain,
+)
+from sparing.runtime._parts import Checked, PartWriter, build_parts, check_records
+from sparing.system import System
+
+FORMAT = 1
+"""Format number written; this and all smaller ones can be read."""
+
+_ENTRIES = {
+    *("format", "made_by", "columns", "items", "prices", "classes", "accounting", "has_full"),
+    *("thresholds", "stages", "outside", "systems", "frontier", "certificate", "metadata"),
+    *("parts", "members"),
+}
+_PACKAGES = ("sparing", "numpy", "scikit-learn", "lightgbm", "skops")
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle(System):
+    """A system that came from a file, and what the file says beside it.
+
+    It is a :class:`~sparing.system.System` and is used like one. Re-priced or re-thresholded it is a plain system.
+
+    Attributes
+    ----------
+    frontier : StoredFrontier or None
+        Other systems of the same fit, with their costs and scores; ``frontier.points[i].system`` is one of them.
+    certificate : plain data or None
+        What was guaranteed of the system, and how.
+    metadata : mapping
+        What the user wrote into the file.
+    manifest : mapping
+        All of the verified manifest.
+    digest : str
+        sha256 of the manifest, which names the hash of everything else: it identifies the content of the file.
+    """
+
+    frontier: StoredFrontier | None = None
+    certificate: Any = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    digest: str = ""
+
+    @property
+    def system(self) -> System:
+        """The system alone."""
+        return System(self.stages, self.costs, self.classes, self.accounting, self.has_full)
+
+    def with_costs(self, costs: Any) -> System:
+        """The same stages at other prices; nothing is refitted."""
+        return self.system.with_costs(costs)
+
+    def with_thresholds(self, thresholds: float | Sequence[float]) -> System:
+        """The same stages with other thresholds: one number for all gates, or one per gate."""
+        return self.system.with_thresholds(thresholds)
+
+    def __repr__(self) -> str:
+        others = "" if self.frontier is None else f", frontier of {len(self.frontier)} systems"
+        return f"Bundle {self.digest[:12]}{others}\n{super().__repr__()}"
+
+
+# -- writing ------------------------------------------------------------------------------------------
+
+
+def save(
+    system: Any,
+    path: str | PathLike[str],
+    *,
+    frontier: Any = None,
+    certificate: Any = None,
+    metadata: Mapping[str, Any] | None = None,
+    outside: Collection[str] = (),
+) -> str:
+    """Store a fitted system in a file.
+
+    The file appears whole or not at all; whatever was at the path stays there until then.
+
+    Parameters
+    ----------
+    system : System, fitted routed classifier, or a point of a frontier
+    path : str or path
+        Usually ends in ``.sparing``.
+    frontier : Frontier, optional
+        Other systems of the same fit. Parts they share are stored once. None stores the non-dominated systems of a
+        classifier that has a frontier (``frontier_``), and that of a bundle that was loaded; ``False`` stores none.
+    certificate : plain data, or an object with ``to_dict``, optional
+    metadata : mapping of plain data, optional
+        Anything worth keeping: who, when, which data.
+    outside : names of stages, default=()
+        Stages, usually ``["full"]``, whose model is not written: too large, not scikit-learn's, or behind an API. Give
+        it to :func:`load`. Gates, thresholds, columns and prices are stored as ever.
+
+    Returns
+    -------
+    str
+        The digest of the file, sha256 of its manifest. Keep it elsewhere and pass it to :func:`load`, and nobody can
+        exchange the file unnoticed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sparing import AdaptLinClassifier
+    >>> from sparing.datasets import make_synthetic1
+    >>> from sparing.runtime import load, save
+    >>> X, y = make_synthetic1()
+    >>> clf = AdaptLinClassifier(full_rate=0.5, random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "clf.sparing")
+    ...     digest = save(clf, path, metadata={"trained": "2026-05-01"})
+    ...     system = load(path, digest=digest)
+    >>> bool((system.predict(X) == clf.predict(X)).all()), system.metadata
+    (True, {'trained': '2026-05-01'})
+    """
+    chosen, frontier, certificate, metadata = _what(system, frontier, certificate, metadata)
+    if isinstance(outside, str):
+        raise TypeError(f"outside is a list of stages: [{outside!r}].")
+    parts = PartWriter(outside)
+    try:
+        writer = SystemWriter(chosen, parts)
+        others = None if frontier is None else writer.frontier(frontier)
+        parts.check_outside()
+        manifest = {
+            "format": FORMAT,
+            "made_by": _versions(),
+            "columns": [plain_label(name, "column") for name in chosen.costs.columns],
+            "items": [plain_label(name, "item") for name in chosen.costs.items],
+            "prices": writer.prices,
+            "classes": writer.classes,
+            "accounting": chosen.accounting,
+            "has_full": chosen.has_full,
+            "thresholds": [plain_label(float(t), "threshold") for t in chosen.thresholds],
+            "stages": writer.stages,
+            "outside": sorted(_outside(parts.records)),
+            "systems": writer.systems,
+            "frontier": others,
+            "certificate": plain(certificate, "certificate"),
+            "metadata": plain(metadata, "metadata"),
+            "parts": parts.records,
+            "members": {
+                name: {"bytes": len(data), "sha256": sha256(data)}
+                for name, data in sorted(parts.members.items())
+            },
+        }
+        raw = json.dumps(manifest, indent=1, allow_nan=False, ensure_ascii=False).encode()
+    except BundleError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise BundleError(f"This system cannot be stored: {error}") from error
+    write_whole(path, zipped({MANIFEST: raw, **parts.members}))
+    return sha256(raw)
+
+
+def _what(
+    system: Any, frontier: Any, certificate: Any, metadata: Mapping[str, Any] | None
+) -> tuple[System, Any, Any, Mapping[str, Any]]:
+    """The system, frontier, certificate and metadata to store, from whatever holds them."""
+    if isinstance(system, Bundle):
+        frontier = system.frontier if frontier is None else frontier
+        certificate = system.certificate if certificate is None else certificate
+        metadata = system.metadata if metadata is None else metadata
+    elif frontier is None and hasattr(system, "frontier_"):
+        frontier = system.frontier_.pareto()
+    chosen = system
+    for name in ("system_", "system"):
+        if not isinstance(chosen, System):
+            chosen = getattr(chosen, name, chosen)
+    if not isinstance(chosen, System):
+        raise TypeError(
+            f"{type(system).__name__} holds no system: fit it first, or pass a System or a fitted routed classifier."
+        )
+    frontier = None if frontier is None or frontier is False else frontier
+    if frontier is not None and not hasattr(frontier, "points"):
+        raise TypeError(f"frontier is a Frontier, not {type(frontier).__name__}.")
+    if hasattr(certificate, "to_dict"):
+        certificate = certificate.to_dict()
+    return chosen, frontier, certificate, {} if metadata is None else metadata
+
+
+def _versions() -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def _outside(records: Sequence[Mapping[str, Any]]) -> set[str]:
+    return {stage for record in records for stage in record.get("outside", {}).values()}
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def load(
+    path: str | PathLike[str],
+    *,
+    full_model: Any = None,
+    trusted: Sequence[str | type] | None = None,
+    kinds: Mapping[str, type] | None = None,
+    digest: str | None = None,
+) -> Bundle:
+    """Read a system from a file that :func:`save` wrote.
+
+    Everything is verified first, everything is built after; a file that fails a check leaves nothing behind.
+
+    Parameters
+    ----------
+    path : str or path
+    full_model : model, callable, or mapping of stage to one of these, optional
+        The model that was left outside. A callable takes the rows and gives probabilities of shape
+        (n_rows, n_classes): an endpoint is one. Without it routes and costs are known, and asking for the answers of
+        rows that are routed there raises.
+    trusted : list of types or of names ``"module.Class"``, optional
+        Types inside scikit-learn models to trust beside the default ones. An error lists those a file needs.
+    kinds : mapping of kind to class, optional
+        Classes of parts that are not the library's own.
+    digest : str, optional
+        What :func:`save` returned for the file; another file is refused.
+
+    Returns
+    -------
+    Bundle
+        A system, with the frontier, certificate and metadata of the file.
+
+    Raises
+    ------
+    BundleError
+        When the file is not whole, not safe, or not the one expected; the message says what is wrong.
+    """
+    names = [_type_name(t) for t in _as_list(trusted)]
+    own = {} if kinds is None else dict(kinds)
+    with _errors_naming(path), open(path, "rb") as file:
+        manifest, found, members = _read(file, digest)
+        reader, checked = _verified(manifest, members, names, own)
+        parts = build_parts(checked, _given(full_model, manifest["outside"]), names, own)
+        system = reader.main(parts)
+        return Bundle(
+            system.stages,
+            system.costs,
+            system.classes,
+            system.accounting,
+            system.has_full,
+            reader.frontier(manifest["frontier"], parts),
+            read_plain(manifest["certificate"]),
+            read_plain(manifest["metadata"]),
+            manifest,
+            found,
+        )
+
+
+def inspect(path: str | PathLike[str], *, digest: str | None = None) -> dict[str, Any]:
+    """The manifest of a file as plain data, everything verified and nothing built.
+
+    Models are looked at as in :func:`load`, except that their types may be any: what would have to be trusted can be
+    found out by looking.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sparing import GreedyMiserClassifier
+    >>> from sparing.datasets import make_synthetic1
+    >>> from sparing.runtime import inspect, save
+    >>> clf = GreedyMiserClassifier(n_estimators=5, random_state=0).fit(*make_synthetic1())
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = save(clf, Path(folder, "clf.sparing"))
+    ...     manifest = inspect(Path(folder, "clf.sparing"))
+    >>> manifest["format"], manifest["columns"], [stage["name"] for stage in manifest["stages"]]
+    (1, [0, 1], ['cheap'])
+    """
+    with _errors_naming(path), open(path, "rb") as file:
+        manifest, _, members = _read(file, digest)
+        _verified(manifest, members, None, None)
+    return manifest
+
+
+@contextmanager
+def _errors_naming(path: str | PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except BundleError as error:
+        raise BundleError(f"{path}: {error}") from error
+
+
+def _read(file: BinaryIO, digest: str | None) -> tuple[dict[str, Any], str, dict[str, bytes]]:
+    """Manifest, digest and members; the form of the manifest is known and nothing of its content."""
+    manifest, raw, members = read_verified(file)
+    found = sha256(raw)
+    if digest is not None and found != digest:
+        raise BundleError(f"Its digest is {found}, expected was {digest}.")
+    return _checked_form(manifest), found, members
+
+
+def _checked_form(manifest: dict[str, Any]) -> dict[str, Any]:
+    number = manifest.get("format")
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise BundleError(f"{MANIFEST}: the format number is {number!r}: this is not a bundle.")
+    if number > FORMAT:
+        raise BundleError(
+            f"It has format {number}, this version of sparing reads up to {FORMAT}: update sparing."
+        )
+    missing, unknown = sorted(_ENTRIES - manifest.keys()), sorted(manifest.keys() - _ENTRIES)
+    if missing or unknown:
+        raise BundleError(
+            f"{MANIFEST} "
+            + (f"lacks {missing[0]!r}." if missing else f"has an unknown entry {unknown[0]!r}.")
+        )
+    return manifest
+
+
+def _verified(
+    manifest: dict[str, Any],
+    members: Mapping[str, bytes],
+    trusted: Sequence[str] | None,
+    kinds: Mapping[str, type] | None,
+) -> tuple[SystemReader, list[Checked]]:
+    """Check everything that can be checked without building a part."""
+    checked = check_records(manifest["parts"], members, trusted, kinds)
+    reader = SystemReader(manifest)
+    if manifest["outside"] != sorted(_outside(manifest["parts"])):
+        raise BundleError(f"{MANIFEST}: the models left outside are not those the parts lack.")
+    if manifest["thresholds"] != [s["threshold"] for s in manifest["stages"][:-1]]:
+        raise BundleError(f"{MANIFEST}: the thresholds are not those of the stages.")
+    if not isinstance(manifest["metadata"], dict):
+        raise BundleError(f"{MANIFEST}: metadata is a mapping.")
+    return reader, checked
+
+
+def _as_list(trusted: Sequence[str | type] | None) -> Sequence[str | type]:
+    if trusted is None:
+        return ()
+    if isinstance(trusted, str | type | bool):
+        raise TypeError(f"trusted is a list of types or of their names, not {trusted!r}.")
+    return trusted
+
+
+def _type_name(trusted: str | type) -> str:
+    return trusted if isinstance(trusted, str) else f"{trusted.__module__}.{trusted.__name__}"
+
+
+def _given(full_model: Any, outside: Sequence[str]) -> dict[str, Any]:
+    """Models from outside by stage."""
+    if full_model is None:
+        return {}
+    if not isinstance(full_model, Mapping):
+        if len(outside) != 1:
+            raise BundleError(
+                f"full_model was given, and {len(outside)} models are outside this file"
+                + (f": give a mapping of {list(outside)!r}." if outside else ": it has its own.")
+            )
+        full_model = {outside[0]: full_model}
+    unknown = sorted(set(full_model) - set(outside))
+    if unknown:
+        raise BundleError(
+            f"No model of a stage called {unknown[0]!r} is outside this file; those outside: {list(outside)!r}."
+        )
+    return {stage: _asked(model) for stage, model in full_model.items()}
+
+
+def _asked(model: Any) -> Any:
+    if any(hasattr(model, name) for name in ("predict_proba", "decision_function", "predict")):
+        return model
+    if callable(model):
+        return _Endpoint(model)
+    raise TypeError(
+        f"full_model is a model or a callable that gives probabilities, not {model!r}; wrap an address in a function "
+        "that calls it."
+    )
+
+
+class _Endpoint:
+    """A function from rows to probabilities, as a model."""
+
+    def __init__(self, ask: Any) -> None:
+        self._ask = ask
+
+    def predict_proba(self, X: Any) -> Any:
+        """What the function says."""
+        return self._ask(X)
