@@ -5,18 +5,23 @@ from sparing.baselines import BudgetPruneClassifier, GreedyMiserClassifier
 from sparing.costs import FeatureCosts
 from sparing.displays import ConvergenceDisplay, FrontierDisplay, RoutingDisplay
 from sparing.frontier import Frontier
+from sparing.guarantees import Certificate, Guarantee, PromiseError, certify
 from sparing.system import System
 
 __all__ = [
     "AdaptGbrtClassifier",
     "AdaptLinClassifier",
     "BudgetPruneClassifier",
+    "Certificate",
     "ConvergenceDisplay",
     "FeatureCosts",
     "Frontier",
     "FrontierDisplay",
     "GreedyMiserClassifier",
+    "Guarantee",
+    "PromiseError",
     "RoutingDisplay",
     "System",
+    "certify",
 ]
 __version__ = "0.1.0"

@@ -40,6 +40,8 @@ class Point:
         Share of the rows answered by each stage, cheapest first.
     label : mapping, str or None
         Where the system comes from: method and settings.
+    kept_error : float
+        Share of wrong answers among the rows that are not sent to the full model; NaN when there are none.
     """
 
     system: System
@@ -47,6 +49,7 @@ class Point:
     score: float
     stage_rates: tuple[float, ...]
     label: Label = None
+    kept_error: float = np.nan
 
     def __repr__(self) -> str:
         rates = " ".join(f"{rate:.2f}" for rate in self.stage_rates)
@@ -112,7 +115,8 @@ class Evaluation:
             answering = model.route(rows)
             rates = self._rates(system, answering)
             cost = self._cost(system, rows, answering, rates)
-            out[i] = Point(system, cost, self._score_of(model), rates, labels[i])
+            score, kept_error = self._score_of(model), self._kept_error(model, answering)
+            out[i] = Point(system, cost, score, rates, labels[i], kept_error)
         return [out[i] for i in range(len(systems))]
 
     def repriced(self, points: Sequence[Point], systems: Sequence[System]) -> list[Point]:
@@ -145,6 +149,14 @@ class Evaluation:
             "path costs", (*_parts(system), system.costs), lambda: _path_costs(system, rows)
         )
         return float(np.average(table[answering, np.arange(len(answering))], weights=self.weight))
+
+    def _kept_error(self, model: SystemClassifier, answering: NDArray[np.intp]) -> float:
+        system = model.system
+        kept = answering < len(system.stages) - system.has_full
+        weight = kept if self.weight is None else kept * self.weight
+        if not weight.sum() > 0:
+            return np.nan
+        return float(np.average(model.predict(model.rows) != self.y, weights=weight))
 
     def _score_of(self, model: SystemClassifier) -> float:
         score = self._score(model, self.X, self.y, sample_weight=self.weight, groups=self.groups)

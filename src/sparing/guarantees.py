@@ -1,0 +1,402 @@
+"""Promises with a finite-sample confidence: accuracy loss, average cost, error among the rows kept from the full model.
+
+Validation rows order the systems, **calibration rows, used for nothing else**, decide. The systems are tested one after
+the other along the frontier, the safest first, each at the full level δ = 1 − confidence, until one fails. This
+fixed-sequence testing needs no correction for the number of tests: the order does not depend on the calibration rows,
+so a promise is broken only if the first bad system of the sequence passes its test, which has probability δ at most.
+Nor do several promises about one system: it passes when its largest p-value is at most δ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from sparing._certificate import Certificate, Finding, fingerprint, plain_settings
+from sparing._drift import Drift, check_drift
+from sparing._evaluation import one_accounting, system_of
+from sparing._promises import (
+    BoundedTolerance,
+    Budget,
+    Facts,
+    MissedRows,
+    PairedTolerance,
+    Promise,
+    WrongRows,
+)
+from sparing._rows import ScoredRows, take_rows
+from sparing._sequence import safest_first
+from sparing.frontier import Frontier, Point
+from sparing.metrics.scoring import SystemClassifier, resolve_scoring, scoring_name
+from sparing.system import Accounting, System
+
+__all__ = [
+    "Certificate",
+    "Certified",
+    "Drift",
+    "Finding",
+    "Guarantee",
+    "PromiseError",
+    "certify",
+    "check_drift",
+]
+
+Floats = NDArray[np.float64]
+
+
+class PromiseError(ValueError):
+    """No system can be promised to do what was asked; the message says which number of rows might."""
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What is to be promised about a system, and how surely.
+
+    Parameters
+    ----------
+    tolerance : float, optional
+        The score is at most this much below the full model's: accuracy, or minus a misclassification cost.
+    budget : float, optional
+        The average cost per row is at most this.
+    max_error : float, optional
+        Of the rows that are **not** sent to the full model, at most this share is answered wrongly.
+    min_recall : mapping of label to float, optional
+        Of the rows of a class, at least this share is found.
+    confidence : float, default=0.95
+        Probability, over the draw of the calibration rows, that everything promised holds.
+
+    Examples
+    --------
+    >>> from sparing import Guarantee
+    >>> Guarantee(tolerance=0.01, budget=5)
+    Guarantee(tolerance=0.01, budget=5, max_error=None, min_recall=None, confidence=0.95)
+    """
+
+    tolerance: float | None = None
+    budget: float | None = None
+    max_error: float | None = None
+    min_recall: Mapping[Any, float] | None = None
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        recalls = dict(self.min_recall or {})
+        if all(p is None for p in (self.tolerance, self.budget, self.max_error)) and not recalls:
+            raise ValueError(
+                "A guarantee promises something: give tolerance, budget, max_error or min_recall."
+            )
+        _check("tolerance", self.tolerance, 0.0, np.inf)
+        _check("budget", self.budget, 0.0, np.inf)
+        _check("max_error", self.max_error, 0.0, 1.0)
+        for label, recall in recalls.items():
+            _check(f"min_recall of {label!r}", recall, 0.0, 1.0)
+        _check("confidence", self.confidence, 0.5, 1.0)
+        if self.confidence == 1:
+            raise ValueError("confidence is below 1: no finite number of rows proves anything.")
+
+
+def _check(name: str, value: Any, low: float, high: float) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
+        between = f"{low:g} or more" if high == np.inf else f"from {low:g} to {high:g}"
+        raise ValueError(f"{name} is a number, {between}; got {value!r}.")
+
+
+class Certified(NamedTuple):
+    """A system and the certificate of what it promises."""
+
+    system: System
+    certificate: Certificate
+    label: Any = None
+
+
+def certify(
+    systems: Any,
+    X: Any,
+    y: Any,
+    guarantee: Guarantee,
+    *,
+    full: Any = None,
+    scoring: Any = None,
+    accounting: Accounting | None = None,
+    sample_weight: Any = None,
+    date: str | None = None,
+    max_tests: int = 50,
+) -> Certified:
+    """Choose a system that keeps a promise with confidence, by rows used for nothing else.
+
+    Parameters
+    ----------
+    systems : Frontier, or sequence of System or fitted routed classifiers
+        A frontier evaluated on validation rows says in which order its systems are tested. A sequence is tested in the
+        order given: **safest first**, an order that must not come from the calibration rows.
+    X, y : calibration rows and labels
+        Drawn like the rows to come, and never looked at before: not for training, not for choosing.
+    guarantee : Guarantee
+    full : System or fitted routed classifier, optional
+        The full model alone; a frontier knows its own. Needed for a tolerance.
+    scoring : "accuracy" or matrix of misclassification costs, optional
+        What the tolerance speaks of; None is the frontier's, accuracy without one.
+    accounting : {"stage", "path"} or None
+    sample_weight : None
+        Weighted rows are refused: no exact test is known for them.
+    date : str, optional
+        Written into the certificate.
+    max_tests : int, default=50
+        Systems of a frontier to test, spread over it; a longer sequence is more often interrupted by chance.
+
+    Returns
+    -------
+    Certified
+        ``system``, ``certificate``, ``label``. The cheapest system that passed; the best one when only a budget is
+        promised.
+
+    Raises
+    ------
+    PromiseError
+        When no system can be promised to keep it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.svm import SVC
+    >>> from sparing import AdaptLinClassifier, Frontier, Guarantee, certify
+    >>> from sparing.datasets import make_synthetic1
+    >>> X, y = make_synthetic1()
+    >>> train, validation, calibration = (np.arange(i, 1000, 3) for i in range(3))
+    >>> clf = AdaptLinClassifier(SVC(), random_state=0).fit(X[train], y[train])
+    >>> frontier = Frontier.evaluate(clf, X[validation], y[validation])
+    >>> system, certificate, _ = certify(
+    ...     frontier, X[calibration], y[calibration], Guarantee(tolerance=0.05)
+    ... )
+    >>> certificate
+    Certificate: with confidence 0.95, from 333 calibration rows (sha256 ...)
+      accuracy at most 0.05 below the full model's: estimated ...
+    ...
+    """
+    if sample_weight is not None:
+        raise ValueError(
+            "A promise is not made from weighted rows: the tests are exact only when every calibration row is one "
+            "independent draw from the rows to come. Draw such rows, without weights."
+        )
+    if not isinstance(guarantee, Guarantee):
+        raise TypeError(f"guarantee is a Guarantee, not {type(guarantee).__name__}.")
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    y = column_or_1d(np.asarray(y))
+    check_consistent_length(X, y)
+    if not len(y):
+        raise ValueError("There are no calibration rows.")
+    candidates, full, scoring, accounting = _given(systems, full, scoring, accounting)
+    promises = _promises(guarantee, scoring, full, candidates[0][0])
+    if isinstance(systems, Frontier):
+        order = safest_first(systems, guarantee, len(y), max_tests)
+        if not order:
+            raise PromiseError(_hopeless(systems, guarantee))
+        candidates = [candidates[i] for i in order]
+    calibration = _Calibration(X, y, scoring, accounting, full)
+    delta = 1.0 - guarantee.confidence
+    chosen: tuple[int, Facts] | None = None
+    failed: Facts | None = None
+    tested = 0
+    for index, (system, _) in enumerate(candidates):
+        facts = calibration.facts(system)
+        tested += 1
+        if max(promise.p_value(facts, delta) for promise in promises) > delta:
+            failed = facts
+            break
+        chosen = index, facts
+    if chosen is None:
+        assert failed is not None
+        raise PromiseError(_unproven(promises, failed, delta))
+    index, facts = chosen
+    system, label = candidates[index]
+    certificate = Certificate(
+        confidence=guarantee.confidence,
+        promises=tuple(promise.finding(facts, delta) for promise in promises),
+        n=len(y),
+        scoring=scoring_name(scoring),
+        accounting=accounting,
+        score=_score(scoring, facts.loss),
+        full_score=np.nan if facts.full_loss is None else _score(scoring, facts.full_loss),
+        cost=float(facts.cost.mean()),
+        stages=tuple(stage.name for stage in system.stages),
+        thresholds=system.thresholds,
+        stage_counts=tuple(np.bincount(facts.answering, minlength=len(system.stages)).tolist()),
+        **_cost_table(facts.cost),
+        settings=plain_settings(label),
+        n_candidates=len(candidates),
+        n_tested=tested,
+        data=fingerprint(X, y),
+        date=date,
+    )
+    return Certified(system, certificate, label)
+
+
+def _given(
+    systems: Any, full: Any, scoring: Any, accounting: Accounting | None
+) -> tuple[list[tuple[System, Any]], System | None, Any, Accounting]:
+    """Systems with their labels, full model, scoring and accounting, whatever was passed."""
+    full = None if full is None else system_of(full)
+    if isinstance(systems, Frontier):
+        points: Sequence[Point] = systems.points
+        if full is None and systems.full is not None:
+            full = systems.full.system
+        scoring = systems.scoring if scoring is None else scoring
+        accounting = systems.accounting if accounting is None else accounting
+        candidates = [(point.system, point.label) for point in points]
+    else:
+        candidates = [(system_of(system), None) for system in systems]
+        if not candidates:
+            raise ValueError("There is no system to promise anything about.")
+    scoring = "accuracy" if scoring is None else scoring
+    accounting = one_accounting([system for system, _ in candidates], accounting)
+    return candidates, full, scoring, accounting
+
+
+def _promises(
+    guarantee: Guarantee, scoring: Any, full: System | None, system: System
+) -> list[Promise]:
+    promises: list[Promise] = []
+    if guarantee.tolerance is not None:
+        if full is None:
+            raise ValueError(
+                "A tolerance compares with the full model: pass it as full=, or in the frontier."
+            )
+        matrix = _matrix(scoring)
+        if matrix is None:
+            promises.append(PairedTolerance(guarantee.tolerance))
+        else:
+            reach = float(np.max(matrix.max(axis=1) - matrix.min(axis=1)))
+            promises.append(BoundedTolerance(guarantee.tolerance, reach))
+    if guarantee.budget is not None:
+        promises.append(Budget(guarantee.budget))
+    if guarantee.max_error is not None:
+        promises.append(WrongRows(guarantee.max_error))
+    for label, recall in (guarantee.min_recall or {}).items():
+        if label not in system.classes.tolist():
+            raise ValueError(
+                f"min_recall names the class {label!r}; the classes are {system.classes.tolist()}."
+            )
+        promises.append(MissedRows(1.0 - recall, label))
+    return promises
+
+
+def _matrix(scoring: Any) -> Floats | None:
+    """The misclassification costs, None for accuracy; other scores are no mean over rows."""
+    if scoring == "accuracy" if isinstance(scoring, str) else scoring is accuracy_score:
+        return None
+    if isinstance(scoring, str) or callable(scoring):
+        raise ValueError(
+            f"A tolerance can be promised of accuracy or of a misclassification cost matrix, not of "
+            f"scoring={scoring_name(scoring)}: it is no mean over rows. Promise min_recall or max_error instead, or "
+            "write the cost of every mistake as a matrix."
+        )
+    resolve_scoring(scoring)  # raises on what is no square matrix
+    return np.asarray(scoring, dtype=float)
+
+
+def _score(scoring: Any, loss: Floats) -> float:
+    plain = isinstance(scoring, str) or callable(scoring)
+    return float(1.0 - loss.mean()) if plain else -float(loss.mean())
+
+
+class _Calibration:
+    """The calibration rows, shuffled once, and what a system does on them."""
+
+    def __init__(
+        self, X: Any, y: NDArray[Any], scoring: Any, accounting: Accounting, full: System | None
+    ) -> None:
+        # Betting reads rows in turn, and sorted ones would be no fair game. A fixed seed makes a fixed certificate.
+        shuffled = np.random.default_rng(0).permutation(len(y))
+        self.rows = ScoredRows(take_rows(X, shuffled), size=64)
+        self.y = y[shuffled]
+        self.accounting = accounting
+        plain = isinstance(scoring, str) or callable(scoring)
+        self.matrix = None if plain else np.asarray(scoring, dtype=float)
+        self.full_loss = None
+        if full is not None:
+            self.full_loss = self._loss(full, SystemClassifier(full, self.rows).predict(self.rows))
+
+    def _loss(self, system: System, answers: NDArray[Any]) -> Floats:
+        if self.matrix is None:
+            return (answers != self.y).astype(float)
+        place = {label: i for i, label in enumerate(system.classes.tolist())}
+        try:
+            codes = [np.array([place[v] for v in a.tolist()]) for a in (self.y, answers)]
+            return self.matrix[codes[0], codes[1]]
+        except (KeyError, IndexError) as error:
+            raise ValueError(
+                f"The misclassification cost matrix of {len(self.matrix)} classes, the labels and the classes "
+                f"{system.classes.tolist()} do not fit together: {error}."
+            ) from error
+
+    def facts(self, system: System) -> Facts:
+        model = SystemClassifier(system, self.rows)
+        answering, answers = model.route(self.rows), model.predict(self.rows)
+        prices = system.costs.of(system.stage_columns()) + system.call_prices()
+        by_stage = self.accounting == "stage"
+        cost = (
+            prices[answering] if by_stage else system.acquisition_cost(self.rows, accounting="path")
+        )
+        last = len(system.stages) - 1
+        return Facts(
+            y=self.y,
+            answering=answering,
+            kept=(answering < last) if system.has_full else np.ones(len(answering), dtype=bool),
+            right=answers == self.y,
+            loss=self._loss(system, answers),
+            full_loss=self.full_loss,
+            cost=cost,
+            stage_prices=prices if by_stage else None,
+            least=float(prices.min()) if by_stage else 0.0,
+            most=float(prices.max()),
+        )
+
+
+def _cost_table(cost: Floats) -> dict[str, Any]:
+    values, counts = np.unique(cost, return_counts=True)
+    return {"cost_values": tuple(values.tolist()), "cost_counts": tuple(counts.tolist())}
+
+
+# -- when nothing can be promised ---------------------------------------------------------------------------------
+
+
+def _wishes(guarantee: Guarantee) -> str:
+    named = {
+        "tolerance": guarantee.tolerance,
+        "budget": guarantee.budget,
+        "max_error": guarantee.max_error,
+        "min_recall": guarantee.min_recall,
+    }
+    return " and ".join(f"{name}={wish}" for name, wish in named.items() if wish is not None)
+
+
+def _hopeless(frontier: Frontier, guarantee: Guarantee) -> str:
+    cheapest = frontier.points[int(frontier.costs.argmin())]
+    best = frontier.points[int(frontier.scores.argmax())]
+    return (
+        f"No system but the full model itself comes near {_wishes(guarantee)} on the validation rows, so there is "
+        f"nothing to promise. There, the cheapest costs {cheapest.cost:.4g} and scores {cheapest.score:.4g}; the best "
+        f"scores {best.score:.4g} and costs {best.cost:.4g}."
+    )
+
+
+def _unproven(promises: Sequence[Promise], facts: Facts, delta: float) -> str:
+    failed = [promise for promise in promises if promise.p_value(facts, delta) > delta]
+    evidence = "; ".join(str(promise.finding(facts, delta)) for promise in failed)
+    text = (
+        f"No system can be promised to keep this with confidence {1 - delta:.4g} from {len(facts.y)} calibration rows. "
+        f"The safest one: {evidence}."
+    )
+    needed = [promise.rows_needed(facts, delta) for promise in failed]
+    if any(n is None for n in needed):
+        return text + " No number of rows would do at the rates seen: ask for less."
+    most = max(n for n in needed if n is not None)
+    return text + f" At the rates seen, about {most} calibration rows would do."
