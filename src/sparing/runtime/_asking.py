@@ -1,0 +1,63 @@
+"""Asking one stage about one row: exactly what :class:`~sparing.system.System` does for a batch."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparing.runtime._row import MakeRow
+from sparing.runtime._values import Value
+from sparing.system import Decides, Stage
+
+Floats = NDArray[np.float64]
+
+
+class Said(NamedTuple):
+    """What a stage says: the gate's score (NaN without a gate), whether the row goes on, and else the answer."""
+
+    score: float
+    goes_on: bool
+    proba: Floats | None = None
+    code: int = -1
+
+
+class AskedStage:
+    """A stage with everything looked up that does not depend on the row."""
+
+    __slots__ = ("_decide", "_gate", "_make_row", "_predict_proba", "_reads_predictor", "name")
+
+    def __init__(self, stage: Stage, make_row: MakeRow) -> None:
+        self.name = stage.name
+        self._make_row = make_row
+        self._gate = stage.gate
+        self._reads_predictor = stage.gate is not None and stage.gate.reads_predictor
+        self._predict_proba = stage.predictor.predict_proba
+        predictor: Any = stage.predictor
+        self._decide = predictor.decide if isinstance(predictor, Decides) else None
+
+    def ask(self, cells: list[Value], text: bool, threshold: float) -> Said:
+        """Ask the gate, and the predictor if the row stops here."""
+        X = self._make_row(cells, text)
+        proba, score = None, np.nan
+        if self._gate is not None:
+            if self._reads_predictor:
+                proba = self._predict_proba(X)
+            scores = self._gate.score(X, proba)
+            # Compared as an array, as in a batch: a score in single precision is compared in single precision.
+            score = float(scores[0])
+            if (scores > threshold)[0]:
+                return Said(score, True)
+        return self._answer(X, proba, score)
+
+    def answer(self, cells: list[Value], text: bool) -> Said:
+        """Ask the predictor whatever the gate says."""
+        return self._answer(self._make_row(cells, text), None, np.nan)
+
+    def _answer(self, X: Any, proba: Any, score: float) -> Said:
+        if proba is None:
+            proba = self._predict_proba(X)
+        row = np.asarray(proba[0], dtype=float)
+        code = row.argmax() if self._decide is None else self._decide(X)[0]
+        return Said(score, False, row, int(code))

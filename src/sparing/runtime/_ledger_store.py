@@ -1,0 +1,132 @@
+"""The ledger's file: SQLite in WAL mode, its tables, and transactions that several threads and processes share."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+FORMAT = 1
+
+_TABLES = """
+create table if not exists purchases (
+    id integer primary key,
+    kind text not null,             -- 'item', or 'call' for the price of asking a stage
+    entity text not null,           -- JSON, as item: 1 and "1" are two
+    item text not null,
+    columns text not null,          -- JSON list of what comes with the item
+    source text not null,
+    key text not null,              -- idempotency key, the same for all items of one request
+    price real not null,
+    status text not null,           -- open, paid, unknown, failed
+    live integer not null,          -- whether it stands in the way of buying the item again
+    opened real not null,
+    lease real not null,            -- until then whoever opened it is believed to be at work
+    settled real,
+    expires real,                   -- end of the time to live, null for never
+    time_to_live real,
+    honours_keys integer not null,
+    attempts integer not null default 1,
+    keep integer not null default 1,    -- 0 after a purge: whatever comes is not written down
+    answer text,                    -- JSON pairs of column and value
+    reason text
+);
+create unique index if not exists one_live_purchase on purchases (entity, item) where live = 1;
+create index if not exists purchases_by_key on purchases (key);
+create index if not exists purchases_by_entity on purchases (entity, status, price);
+create index if not exists purchases_unsettled on purchases (lease) where status in ('open', 'unknown');
+create table if not exists windows (seconds real primary key);
+create table if not exists spending (
+    seconds real not null, bucket integer not null, amount real not null, primary key (seconds, bucket)
+) without rowid;
+create table if not exists states (name text primary key, content text not null);
+"""
+
+
+class Store:
+    """One connection per process, one transaction at a time in it.
+
+    Threads queue at a lock, which is fair and fast; processes meet at SQLite's own lock, up to ``busy_timeout``.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], busy_timeout: float, synchronous: str) -> None:
+        self.path = Path(path)
+        self._busy_timeout = busy_timeout
+        self._synchronous = synchronous
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._process = os.getpid()
+        self._inherited: list[sqlite3.Connection | None] = []
+        with self.transaction() as connection:
+            # One statement at a time: executescript would commit the transaction.
+            for statement in _TABLES.split(";\n"):
+                if statement.strip():
+                    connection.execute(statement)
+            (found,) = connection.execute("pragma user_version").fetchone()
+            if found not in (0, FORMAT):
+                raise ValueError(
+                    f"{self.path} is a ledger of format {found}, this version of sparing reads {FORMAT}."
+                )
+            connection.execute(f"pragma user_version = {FORMAT}")
+
+    def _open(self) -> sqlite3.Connection:
+        if self._process != os.getpid():
+            # A connection must not be used, nor even closed, on the other side of a fork.
+            self._inherited.append(self._connection)
+            self._connection, self._process = None, os.getpid()
+        if self._connection is None:
+            connection = sqlite3.connect(
+                self.path,
+                timeout=self._busy_timeout,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            connection.row_factory = sqlite3.Row
+            _switch_to_wal(connection, self._busy_timeout)
+            connection.execute(f"pragma synchronous = {self._synchronous}")
+            connection.execute("pragma secure_delete = on")
+            self._connection = connection
+        return self._connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing, and nobody else writes meanwhile."""
+        with self._lock:
+            connection = self._open()
+            connection.execute("begin immediate")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("rollback")
+                raise
+            connection.execute("commit")
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """For single statements that only look."""
+        with self._lock:
+            yield self._open()
+
+    def close(self) -> None:
+        """Close the file; it opens again by itself."""
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+
+def _switch_to_wal(connection: sqlite3.Connection, patience: float) -> None:
+    # The first switch of a new file does not wait for others who do the same: SQLite's timeout is not asked.
+    until = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute("pragma journal_mode = wal")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)

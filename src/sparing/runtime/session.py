@@ -1,0 +1,350 @@
+"""A served system: buys for each entity what the next stage needs, and nothing that no stage asks for.
+
+How an answer comes about is written once, as a generator (``_flow``), and run with threads or in an event loop
+(``_drivers``). What each stage buys is worked out beforehand (``_plan``), the money is kept by the ledger or by a purse
+in memory, and a stage is asked exactly as a batch would ask it (``_asking``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from sparing.runtime._answer import Answer, NoAnswerError
+from sparing.runtime._drivers import Flow, Loop, Threads
+from sparing.runtime._flow import Desk, outcome_of
+from sparing.runtime._plan import Derive
+from sparing.runtime._source import Source, SourceError
+from sparing.runtime.ledger import Ledger
+from sparing.runtime.limits import Limits, Policy, Purse
+from sparing.runtime.pacing import Pacer
+from sparing.system import System
+
+__all__ = ["Answer", "NoAnswerError", "Session"]
+
+_MAX_THREADS = 256
+_SAVE_EVERY = 100
+"""Answers after which the state of a pacer is written to the ledger."""
+
+
+class Session:
+    """Answers for entities, buying items from sources stage by stage.
+
+    Parameters
+    ----------
+    system : System or fitted classifier
+    sources : sequence of Source
+        Who sells which items. Columns whose items nobody sells must be passed in ``known``.
+    ledger : Ledger, optional
+        Books: nothing is bought twice within its time to live, whatever crashes.
+    limits : Limits, optional
+        Hard caps. Without a ledger they hold in this session.
+    pacer : Pacer, optional
+        Moves the thresholds so that the average spend follows a target. With a ledger its state is kept there.
+    policy : Policy, optional
+        What happens when something fails.
+    derive : mapping of column to function, optional
+        How to compute derived columns: ``{"FTI": lambda row: row["TT4"] / row["T4U"]}``. A derived column that is not
+        here comes from the source of its inputs.
+    like : array or data frame, optional
+        Some rows as the models were fitted on, for their column types; needed where these matter, such as pandas
+        categories. By default models that were fitted on column names get a pandas frame and all others arrays.
+
+    Notes
+    -----
+    A row is bought by stage, all columns of every stage entered, whatever the system's own accounting:
+    ``answer.cost`` is ``system.acquisition_cost(X, accounting="stage", owned=…)`` of the row.
+
+    A session may be shared by threads.
+
+    Examples
+    --------
+    >>> from sparing.runtime import MockSource, Session
+    >>> from sparing.runtime._examples import lender
+    >>> system, people = lender()
+    >>> bureau = MockSource(people, ["income", "bureau"], faults=[None, None, "refused"])
+    >>> session = Session(system, [bureau])
+    >>> session.predict("anna")  # income is enough
+    Answer(entity='anna', prediction='pays', stage=0, cost=1, bought=['income'], reused=[])
+    >>> session.predict("bert", known={"income": 0.5})
+    Answer(entity='bert', prediction='defaults', stage=1, cost=5, bought=['bureau'], reused=[])
+    >>> [answer.cost for answer in session.predict_many(["anna", "bert"], concurrency=2)]
+    [1.0, 6.0]
+    """
+
+    def __init__(
+        self,
+        system: System | Any,
+        sources: Sequence[Source],
+        *,
+        ledger: Ledger | None = None,
+        limits: Limits | None = None,
+        pacer: Pacer | None = None,
+        policy: Policy | None = None,
+        derive: Derive | None = None,
+        like: Any = None,
+    ) -> None:
+        system = getattr(system, "system_", system)
+        for stage in system.stages:
+            if not getattr(stage.predictor, "available", True):
+                raise ValueError(
+                    f"Stage {stage.name!r} is known only by stored probabilities and cannot be asked: fit with the "
+                    "model itself."
+                )
+        if pacer is not None and len(pacer.thresholds) != len(system.stages) - 1:
+            raise ValueError(
+                f"The pacer moves {len(pacer.thresholds)} thresholds, the system has {len(system.stages) - 1}."
+            )
+        self.system = system
+        self.ledger = ledger
+        self.pacer = pacer
+        self.policy = Policy() if policy is None else policy
+        self.limits = Limits() if limits is None else limits
+        self._desk = Desk(
+            system,
+            sources,
+            book=Purse() if ledger is None and limits is not None else ledger,
+            limits=self.limits,
+            policy=self.policy,
+            derive=derive or {},
+            like=like,
+        )
+        self._thresholds = system.thresholds
+        self._threads = Threads(self.policy.timeout, _MAX_THREADS)
+        self._loop = Loop(self.policy.timeout)
+        self._unsaved = 0
+        if ledger is not None:
+            self._open_books(ledger)
+
+    def _open_books(self, ledger: Ledger) -> None:
+        for source in self.sources.values():
+            longest = getattr(source, "longest", None)
+            if longest is not None and longest >= ledger.lease:
+                raise ValueError(
+                    f"Source {source.name!r} may take {longest:.10g} s, and the ledger's lease is {ledger.lease:.10g} "
+                    "s: a purchase under way would be taken for dead. Use a longer lease or a shorter timeout."
+                )
+        ledger.watch(self.limits)
+        if self.pacer is not None:
+            state = ledger.load_state(self.pacer.name)
+            if state is not None:
+                self.pacer.resume(state)
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """The sources by name."""
+        return self._desk.sources
+
+    @property
+    def only_known(self) -> tuple[Hashable, ...]:
+        """Columns that no source sells: pass them in ``known``."""
+        return self._desk.plan.only_known
+
+    @property
+    def breakers(self) -> dict[str, str]:
+        """State of the circuit breaker of every source: closed, open or half-open."""
+        return {name: breaker.state for name, breaker in self._desk.breakers.items()}
+
+    # -- answers ----------------------------------------------------------------------------------
+
+    def predict(self, entity: Hashable, known: Mapping[Any, Any] | None = None) -> Answer:
+        """Answer for one entity.
+
+        Parameters
+        ----------
+        entity : hashable
+            Whom it is about, as the sources call it; text or a whole number where there is a ledger.
+        known : mapping of column to value, optional
+            Columns that are there already. Their items are not bought.
+
+        Raises
+        ------
+        NoAnswerError
+            No stage could answer, or the policy does not allow to make do with an earlier one.
+        """
+        try:
+            answer: Answer = self._threads.run(self._flow(entity, known))
+        except NoAnswerError as error:
+            self._pace(error.cost)
+            raise
+        self._pace(answer.cost)
+        return answer
+
+    async def apredict(self, entity: Hashable, known: Mapping[Any, Any] | None = None) -> Answer:
+        """:meth:`predict` in an event loop."""
+        try:
+            answer: Answer = await self._loop.run(self._flow(entity, known))
+        except NoAnswerError as error:
+            self._pace(error.cost)
+            raise
+        self._pace(answer.cost)
+        return answer
+
+    def predict_many(
+        self,
+        entities: Iterable[Hashable],
+        known: Iterable[Mapping[Any, Any] | None] | None = None,
+        *,
+        concurrency: int = 16,
+        errors: Literal["raise", "return"] = "raise",
+    ) -> list[Any]:
+        """Answers in the order of the entities.
+
+        Parameters
+        ----------
+        entities : iterable
+        known : iterable of mappings, optional
+            One per entity.
+        concurrency : int, default=16
+            Entities under way at the same time.
+        errors : {"raise", "return"}, default="raise"
+            ``"raise"`` stops at the first error: nothing more is bought for entities that have not been begun.
+            ``"return"`` puts the error in the place of the answer.
+        """
+        work = _pairs(entities, known)
+        _check_many(concurrency, errors)
+        with ThreadPoolExecutor(concurrency, thread_name_prefix="sparing-row") as pool:
+            futures = [pool.submit(self._one, *pair, errors) for pair in work]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _one(self, entity: Hashable, known: Mapping[Any, Any] | None, errors: str) -> Any:
+        try:
+            return self.predict(entity, known)
+        except Exception as error:
+            if errors == "return":
+                return error
+            raise
+
+    async def apredict_many(
+        self,
+        entities: Iterable[Hashable],
+        known: Iterable[Mapping[Any, Any] | None] | None = None,
+        *,
+        concurrency: int = 16,
+        errors: Literal["raise", "return"] = "raise",
+    ) -> list[Any]:
+        """:meth:`predict_many` in an event loop."""
+        work = _pairs(entities, known)
+        _check_many(concurrency, errors)
+        places = asyncio.Semaphore(concurrency)
+
+        async def one(entity: Hashable, facts: Mapping[Any, Any] | None) -> Any:
+            async with places:
+                try:
+                    return await self.apredict(entity, facts)
+                except Exception as error:
+                    if errors == "return":
+                        return error
+                    raise
+
+        if errors == "return":
+            return await asyncio.gather(*(one(*pair) for pair in work))
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one(*pair)) for pair in work]
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
+        return [task.result() for task in tasks]
+
+    def _flow(self, entity: Hashable, known: Mapping[Any, Any] | None) -> Flow:
+        thresholds = self._thresholds if self.pacer is None else self.pacer.thresholds
+        return self._desk.flow(entity, known, thresholds)
+
+    def _pace(self, cost: float) -> None:
+        if self.pacer is None:
+            return
+        self.pacer.update(cost)
+        self._unsaved += 1
+        if self._unsaved >= _SAVE_EVERY:
+            self._save()
+
+    def _save(self) -> None:
+        self._unsaved = 0
+        if self.pacer is not None and self.ledger is not None:
+            self.ledger.save_state(self.pacer.name, self.pacer.state())
+
+    # -- after a crash, and at the end --------------------------------------------------------------
+
+    def recover(self) -> int:
+        """Ask again for purchases whose end is unknown, where the source honours idempotency keys.
+
+        Sessions do this by themselves when they need such an item; after a crash this does it for all of them. Returns
+        the number of requests whose values are now in the ledger.
+        """
+        if self.ledger is None:
+            return 0
+        names = [name for name, source in self.sources.items() if source.honours_keys]
+        after, done = 0, 0
+        while (found := self.ledger.take_over(names, after)) is not None:
+            after, entity, call = found
+            result: Any
+            try:
+                result = self._threads.run(self._desk.purchase(entity, call))
+                done += 1
+            except SourceError as error:
+                result = error
+            self.ledger.close_calls([outcome_of(call, result)])
+        return done
+
+    def close(self) -> None:
+        """Keep the pacer's state, and close sources and threads; the ledger stays open, it may be others' too."""
+        self._save()
+        self._threads.close()
+        for source in self.sources.values():
+            source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def aclose(self) -> None:
+        """:meth:`close`, and the connections of this event loop."""
+        for source in self.sources.values():
+            await source.aclose()
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        books = "no ledger" if self.ledger is None else repr(self.ledger)
+        return f"Session of {len(self.system.stages)} stages, sources {list(self.sources)}, {books}"
+
+
+def _pairs(
+    entities: Iterable[Hashable], known: Iterable[Mapping[Any, Any] | None] | None
+) -> list[tuple[Hashable, Mapping[Any, Any] | None]]:
+    everybody = list(entities)
+    facts = [None] * len(everybody) if known is None else list(known)
+    if len(facts) != len(everybody):
+        raise ValueError(f"known has {len(facts)} entries for {len(everybody)} entities.")
+    return list(zip(everybody, facts, strict=True))
+
+
+def _check_many(concurrency: int, errors: str) -> None:
+    if not concurrency >= 1:
+        raise ValueError(f"concurrency is {concurrency!r}, must be at least 1.")
+    if errors not in ("raise", "return"):
+        raise ValueError(f"errors is 'raise' or 'return', not {errors!r}.")
