@@ -32,6 +32,8 @@ KINDS: Mapping[str, str] = {
     "linear predictor": "sparing.engines.linear_parts:LinearPredictor",
     "linear scores": "sparing.engines.linear_parts:LinearScores",
     "logged model": "sparing._full_predictor:StoredModel",
+    "masked network": "sparing.cascade.network:MaskedNetwork",
+    "masked predictor": "sparing.cascade.network:MaskedPredictor",
     "model": "sparing._full_predictor:FullPredictor",
     "pruned forest": "sparing.baselines._pruned_forest:PrunedForest",
 }

@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from typing import Any, BinaryIO
@@ -34,14 +33,11 @@ from sparing.runtime._archive import (
     write_whole,
     zipped,
 )
-from sparing.runtime._manifest import (
-    StoredFrontier,
-    SystemReader,
-    SystemWriter,
-    plain,
-    read_plain,
-)
+from sparing.runtime._manifest import SystemWriter
+from sparing.runtime._outside import given_models
 from sparing.runtime._parts import Checked, PartWriter, build_parts, check_records
+from sparing.runtime._plain import plain, read_plain
+from sparing.runtime._restored import Bundle, SystemReader
 from sparing.system import System
 
 FORMAT = 1
@@ -53,50 +49,6 @@ _ENTRIES = {
     *("parts", "members"),
 }
 _PACKAGES = ("sparing", "numpy", "scikit-learn", "lightgbm", "skops")
-
-
-@dataclass(frozen=True, eq=False)
-class Bundle(System):
-    """A system that came from a file, and what the file says beside it.
-
-    It is a :class:`~sparing.system.System` and is used like one. Re-priced or re-thresholded it is a plain system.
-
-    Attributes
-    ----------
-    frontier : StoredFrontier or None
-        Other systems of the same fit, with their costs and scores; ``frontier.points[i].system`` is one of them.
-    certificate : plain data or None
-        What was guaranteed of the system, and how.
-    metadata : mapping
-        What the user wrote into the file.
-    manifest : mapping
-        All of the verified manifest.
-    digest : str
-        sha256 of the manifest, which names the hash of everything else: it identifies the content of the file.
-    """
-
-    frontier: StoredFrontier | None = None
-    certificate: Any = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    manifest: Mapping[str, Any] = field(default_factory=dict)
-    digest: str = ""
-
-    @property
-    def system(self) -> System:
-        """The system alone."""
-        return System(self.stages, self.costs, self.classes, self.accounting, self.has_full)
-
-    def with_costs(self, costs: Any) -> System:
-        """The same stages at other prices; nothing is refitted."""
-        return self.system.with_costs(costs)
-
-    def with_thresholds(self, thresholds: float | Sequence[float]) -> System:
-        """The same stages with other thresholds: one number for all gates, or one per gate."""
-        return self.system.with_thresholds(thresholds)
-
-    def __repr__(self) -> str:
-        others = "" if self.frontier is None else f", frontier of {len(self.frontier)} systems"
-        return f"Bundle {self.digest[:12]}{others}\n{super().__repr__()}"
 
 
 # -- writing ------------------------------------------------------------------------------------------
@@ -123,7 +75,8 @@ def save(
     frontier : Frontier, optional
         Other systems of the same fit. Parts they share are stored once. None stores the non-dominated systems of a
         classifier that has a frontier (``frontier_``), and that of a bundle that was loaded; ``False`` stores none.
-    certificate : plain data, or an object with ``to_dict``, optional
+    certificate : Certificate or plain data, optional
+        Comes back as plain data: ``Certificate.from_json(json.dumps(bundle.certificate))``.
     metadata : mapping of plain data, optional
         Anything worth keeping: who, when, which data.
     outside : names of stages, default=()
@@ -212,8 +165,8 @@ def _what(
     frontier = None if frontier is None or frontier is False else frontier
     if frontier is not None and not hasattr(frontier, "points"):
         raise TypeError(f"frontier is a Frontier, not {type(frontier).__name__}.")
-    if hasattr(certificate, "to_dict"):
-        certificate = certificate.to_dict()
+    if hasattr(certificate, "to_json"):
+        certificate = json.loads(certificate.to_json())
     return chosen, frontier, certificate, {} if metadata is None else metadata
 
 
@@ -275,7 +228,7 @@ def load(
     with _errors_naming(path), open(path, "rb") as file:
         manifest, found, members = _read(file, digest)
         reader, checked = _verified(manifest, members, names, own)
-        parts = build_parts(checked, _given(full_model, manifest["outside"]), names, own)
+        parts = build_parts(checked, given_models(full_model, manifest["outside"]), names, own)
         system = reader.main(parts)
         return Bundle(
             system.stages,
@@ -379,44 +332,3 @@ def _as_list(trusted: Sequence[str | type] | None) -> Sequence[str | type]:
 
 def _type_name(trusted: str | type) -> str:
     return trusted if isinstance(trusted, str) else f"{trusted.__module__}.{trusted.__name__}"
-
-
-def _given(full_model: Any, outside: Sequence[str]) -> dict[str, Any]:
-    """Models from outside by stage."""
-    if full_model is None:
-        return {}
-    if not isinstance(full_model, Mapping):
-        if len(outside) != 1:
-            raise BundleError(
-                f"full_model was given, and {len(outside)} models are outside this file"
-                + (f": give a mapping of {list(outside)!r}." if outside else ": it has its own.")
-            )
-        full_model = {outside[0]: full_model}
-    unknown = sorted(set(full_model) - set(outside))
-    if unknown:
-        raise BundleError(
-            f"No model of a stage called {unknown[0]!r} is outside this file; those outside: {list(outside)!r}."
-        )
-    return {stage: _asked(model) for stage, model in full_model.items()}
-
-
-def _asked(model: Any) -> Any:
-    if any(hasattr(model, name) for name in ("predict_proba", "decision_function", "predict")):
-        return model
-    if callable(model):
-        return _Endpoint(model)
-    raise TypeError(
-        f"full_model is a model or a callable that gives probabilities, not {model!r}; wrap an address in a function "
-        "that calls it."
-    )
-
-
-class _Endpoint:
-    """A function from rows to probabilities, as a model."""
-
-    def __init__(self, ask: Any) -> None:
-        self._ask = ask
-
-    def predict_proba(self, X: Any) -> Any:
-        """What the function says."""
-        return self._ask(X)
