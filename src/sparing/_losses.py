@@ -43,7 +43,10 @@ def cheap_proba(scores: Floats) -> Floats:
     """Class probabilities of f1, one column per class."""
     if scores.ndim == 1:
         # Both by expit: 1 − p would lose the small probabilities that log-odds are made of.
-        return np.column_stack([expit(-scores), expit(scores)])
+        proba = np.empty((len(scores), 2))
+        expit(-scores, out=proba[:, 0])
+        expit(scores, out=proba[:, 1])
+        return proba
     return softmax(scores, axis=1)
 
 

@@ -42,31 +42,27 @@ class OneRowScores:
 
     def __call__(self, row: NDArray[np.floating]) -> Floats:
         """Scores of shape (n_outputs,) of a row of shape (1, n_columns)."""
-        row = np.ascontiguousarray(row, dtype=np.float64)
-        if row.size != self._n_columns:
-            raise ValueError(f"The row has {row.size} cells, the trees know {self._n_columns}.")
         try:
-            predictor = self._mine.predictor
+            mine = self._mine.predictor
         except AttributeError:
-            predictor = self._mine.predictor = _Predictor(self._booster, self._n_columns)
-        out = np.empty(self._n_outputs)
-        failed = self._call(
-            predictor.handle,
-            ctypes.c_void_p(row.ctypes.data),
-            predictor.length,
-            ctypes.c_void_p(out.ctypes.data),
-        )
-        lightgbm.basic._safe_call(failed)
-        return out
+            mine = self._mine.predictor = _Predictor(
+                self._booster, self._n_columns, self._n_outputs
+            )
+        if row.shape != mine.row.shape:
+            raise ValueError(f"The row has shape {row.shape}, the trees know {mine.row.shape}.")
+        mine.row[...] = row
+        lightgbm.basic._safe_call(self._call(*mine.arguments))
+        return mine.scores.copy()
 
 
 class _Predictor:
-    """A handle of LightGBM's, freed with the thread it belongs to."""
+    """A handle of LightGBM's and its buffers, freed with the thread they belong to."""
 
-    def __init__(self, booster: Any, n_columns: int) -> None:
+    def __init__(self, booster: Any, n_columns: int, n_outputs: int) -> None:
         self.booster = booster  # must outlive the handle
+        self.row = np.empty((1, n_columns))
+        self.scores = np.empty(n_outputs)
         self.handle = ctypes.c_void_p()
-        self.length = ctypes.byref(ctypes.c_int64(0))
         lightgbm.basic._safe_call(
             lightgbm.basic._LIB.LGBM_BoosterPredictForMatSingleRowFastInit(
                 booster._handle,
@@ -78,6 +74,12 @@ class _Predictor:
                 ctypes.c_char_p(b"num_threads=1"),
                 ctypes.byref(self.handle),
             )
+        )
+        self.arguments = (
+            self.handle,
+            ctypes.c_void_p(self.row.ctypes.data),
+            ctypes.byref(ctypes.c_int64(0)),
+            ctypes.c_void_p(self.scores.ctypes.data),
         )
         self._free = lightgbm.basic._LIB.LGBM_FastConfigFree
 

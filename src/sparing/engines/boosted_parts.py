@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sparing._lightgbm import lightgbm
 from sparing._losses import cheap_proba
+from sparing._one_row import OneRowScores
 from sparing._stored import Stored
 from sparing._tree_paths import BoosterPaths
 from sparing.engines.binning import ColumnEncoder
@@ -63,16 +64,27 @@ class BoostedTrees:
         """Columns on the trees' paths."""
         return None if self.booster is None else BoosterPaths(self.booster)
 
-    @property
+    @cached_property
     def n_iterations(self) -> int:
         """Number of trees per output."""
         return 0 if self.booster is None else int(self.booster.current_iteration())
+
+    @cached_property
+    def _one_row(self) -> dict[int, OneRowScores]:
+        """What answers single rows, by number of iterations."""
+        return {}
 
     def scores(self, rows: NDArray[np.floating], n_iteration: int | None) -> Floats:
         """Scores of shape (n_rows, n_outputs) after the first iterations."""
         n = self.n_iterations if n_iteration is None else min(n_iteration, self.n_iterations)
         out = np.tile(self.base, (len(rows), 1))
-        if n > 0 and len(rows):
+        if n > 0 and len(rows) == 1:
+            if n not in self._one_row:
+                assert self.booster is not None
+                text = self.booster.model_to_string(num_iteration=n)
+                self._one_row[n] = OneRowScores(text, self.n_columns)
+            out += self._one_row[n](rows)
+        elif n > 0 and len(rows):
             assert self.booster is not None
             raw = self.booster.predict(
                 rows, raw_score=True, num_iteration=n, num_threads=self._threads(rows)
@@ -97,7 +109,7 @@ class BoostedTrees:
 
     def __getstate__(self) -> dict[str, Any]:
         # Digits compress well, and what is cached comes back by itself.
-        cached = ("booster", "paths", "model")
+        cached = ("booster", "paths", "n_iterations", "_one_row", "model")
         state = {name: value for name, value in self.__dict__.items() if name not in cached}
         return state | {"packed": zlib.compress(self.model.encode())}
 

@@ -211,13 +211,22 @@ def _excess_trees(features: Floats, excess: Floats, weight: Floats, n_jobs: int)
 
 
 def _features(rows: NDArray[np.floating], columns: NDArray[np.intp], proba: Floats) -> Floats:
-    return np.column_stack([rows[:, columns], _confidence(proba)])
+    # Filled in place: a served row would pay more for stacking than for its trees.
+    scores = _confidence(proba)
+    features = np.empty((len(rows), len(columns) + scores.shape[1]))
+    features[:, : len(columns)] = rows[:, columns]
+    features[:, len(columns) :] = scores
+    return features
 
 
 def _confidence(proba: Floats) -> Floats:
     """One minus the largest probability, its lead over the second largest, and the class it stands for."""
     top = np.partition(proba, -2, axis=1)[:, -2:]
-    return np.column_stack([1.0 - top[:, 1], top[:, 1] - top[:, 0], proba.argmax(axis=1)])
+    out = np.empty((len(proba), _SCORES))
+    out[:, 0] = 1.0 - top[:, 1]
+    out[:, 1] = top[:, 1] - top[:, 0]
+    out[:, 2] = proba.argmax(axis=1)
+    return out
 
 
 def _weighted_quantile(values: Floats, weight: Floats, share: float) -> float:

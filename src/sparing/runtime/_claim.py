@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sparing.runtime._values import Value
+
+
+def new_key() -> str:
+    """An idempotency key: 128 random bits, also after a fork."""
+    return os.urandom(16).hex()
 
 
 class Want(NamedTuple):

@@ -10,14 +10,13 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
 from sparing.runtime._answer import Answer, Exit, NoAnswerError
 from sparing.runtime._asking import AskedStage, Said
 from sparing.runtime._breaker import Breaker
-from sparing.runtime._claim import Call, Claim, Outcome, Want
+from sparing.runtime._claim import Call, Claim, Outcome, Want, new_key
 from sparing.runtime._drivers import Ask, Compute, Flow, Pause, Together
 from sparing.runtime._job import Job
 from sparing.runtime._plan import Derive, Plan, Round
@@ -60,7 +59,10 @@ class Desk:
             for stage, make in zip(system.stages, row_makers(system, like), strict=True)
         ]
         self._labels = system.classes.tolist()
-        self._call_prices = np.diff(system.call_prices(), prepend=0.0).tolist()
+        self._calls_up_to = system.call_prices().tolist()
+        n = len(system.stages)
+        prices = system.costs.call_prices(n if system.has_full else n + 1)
+        self._call_prices = prices[:n].tolist()
         self._steps = [(f"buy {k}", f"ask {k}") for k in range(len(self._stages))]
         self._place = {column: j for j, column in enumerate(system.costs.columns)}
         self._item = {item: i for i, item in enumerate(system.costs.items)}
@@ -199,14 +201,14 @@ class Desk:
             self._costs[bought] = price
         if job.asked < 0:
             return price
-        return price + float(self.system.call_prices()[job.asked])
+        return price + self._calls_up_to[job.asked]
 
     # -- buying -----------------------------------------------------------------------------------
 
     def _buy(self, job: Job, k: int, wanted: Round) -> Flow:
         """Get everything a stage needs: from the books, from the sources, or from who is buying it already."""
         if self.book is None:
-            calls = [Call(uuid4().hex, *group) for group in wanted.groups]
+            calls = [Call(new_key(), *group) for group in wanted.groups]
             yield from self._pay(job, calls)
             return
         price = self._call_prices[k]

@@ -14,9 +14,8 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from uuid import uuid4
 
-from sparing.runtime._claim import Call, Claim, Outcome, Want
+from sparing.runtime._claim import Call, Claim, Outcome, Want, new_key
 from sparing.runtime._values import Value, from_json, name_to_json, names_to_json, to_json
 from sparing.runtime.limits import BUCKETS, Limits
 
@@ -100,7 +99,7 @@ def claim(
     calls += _open(connection, name, buying, now, lease)
     key = None
     if asking is not None and asking[1] > 0:
-        key = uuid4().hex
+        key = new_key()
         call = Want(asking[0], "", asking[1], None, False, ())
         _insert(connection, "call", name, call, key, now, lease)
         _spend(connection, asking[1], now)
@@ -150,7 +149,7 @@ def _open(
         by_source[want.source].append(want)
     calls = []
     for source, group in by_source.items():
-        key = uuid4().hex
+        key = new_key()
         for want in group:
             _insert(connection, "item", entity, want, key, now, lease)
             _spend(connection, want.price, now)

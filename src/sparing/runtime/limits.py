@@ -12,9 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from uuid import uuid4
 
-from sparing.runtime._claim import Call, Claim, Outcome, Want
+from sparing.runtime._claim import Call, Claim, Outcome, Want, new_key
 
 __all__ = ["LimitError", "Limits", "Policy"]
 
@@ -197,11 +196,11 @@ class Purse:
             )
             calls = []
             for (source, group), price in zip(by_source.items(), prices, strict=True):
-                key = uuid4().hex
+                key = new_key()
                 self._book(key, entity, price, now, limits)
                 items = tuple(want.item for want in group)
                 calls.append(Call(key, source, items, tuple(want.columns for want in group)))
-            asked = uuid4().hex if call_price else None
+            asked = new_key() if call_price else None
             if asked is not None:
                 self._book(asked, entity, call_price, now, limits)
         return Claim(tuple(calls), asking=asked)
