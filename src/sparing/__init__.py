@@ -1,6 +1,6 @@
 """Predictions that spend only what they need."""
 
-from sparing.adapt import AdaptGbrtClassifier, AdaptLinClassifier
+from sparing.adapt import AdaptGbrtClassifier, AdaptLinClassifier, AdaptLstsqClassifier
 from sparing.baselines import BudgetPruneClassifier, GreedyMiserClassifier
 from sparing.costs import FeatureCosts
 from sparing.displays import ConvergenceDisplay, FrontierDisplay, RoutingDisplay
@@ -11,6 +11,7 @@ from sparing.system import System
 __all__ = [
     "AdaptGbrtClassifier",
     "AdaptLinClassifier",
+    "AdaptLstsqClassifier",
     "BudgetPruneClassifier",
     "Certificate",
     "ConvergenceDisplay",

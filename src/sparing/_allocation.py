@@ -39,6 +39,11 @@ class Allocation:
     beta: float
     n_passes: int
 
+    @property
+    def record(self) -> dict[str, float]:
+        """What the history of an alternation keeps beside the objective: nothing, the solution is exact."""
+        return {}
+
 
 def allocate(
     cheap_loss: Floats,
@@ -74,7 +79,7 @@ def allocate(
     if full_rate <= 0.0:
         return Allocation(np.zeros_like(log_odds), float("inf"), 0)
     share = None if weight is None else weight / weight.sum()
-    beta, passes = _multiplier(log_odds, full_rate, share, start)
+    beta, passes = multiplier(log_odds, full_rate, share, start)
     for rows in _blocks(len(log_odds)):
         block = log_odds[rows]
         block -= beta
@@ -82,7 +87,7 @@ def allocate(
     return Allocation(log_odds, beta, passes + 1)
 
 
-def _multiplier(
+def multiplier(
     log_odds: Floats, full_rate: float, share: Floats | None, start: float | None
 ) -> tuple[float, int]:
     """Smallest β ≥ 0 with Σ share·σ(log_odds − β) ≤ full_rate, and the passes it took.
@@ -122,11 +127,11 @@ def _sampled_multiplier(log_odds: Floats, full_rate: float, share: Floats | None
     """β of a sample of the rows."""
     every = slice(None, None, len(log_odds) // _SAMPLE)
     if share is None:
-        return _multiplier(log_odds[every], full_rate, None, None)[0]
+        return multiplier(log_odds[every], full_rate, None, None)[0]
     total = share[every].sum()
     if not total > 0.0:  # none of the rows that count is in the sample
         return 0.0
-    return _multiplier(log_odds[every], full_rate, share[every] / total, None)[0]
+    return multiplier(log_odds[every], full_rate, share[every] / total, None)[0]
 
 
 def _newton(

@@ -123,7 +123,7 @@ def alternate(
     cheap, gate = start
     move = (np.zeros_like(cheap), np.zeros_like(gate))
     fit: Fit | None = None
-    record: list[tuple[float, ...]] = []
+    record: list[dict[str, float]] = []
     beta, previous, reach = None, None, 0.0
     for iteration in range(1, max_iter + 1):
         allocation, following, value = turn(cheap + reach * move[0], gate + reach * move[1])
@@ -138,7 +138,16 @@ def alternate(
         cheap, gate = fit.cheap, fit.gate
         rate = float(np.average(q, weights=problem.weight))
         price = problem.costs.of(column_mask(fit.columns, len(problem.costs.columns)))
-        record.append((iteration, value, rate, len(fit.columns), price))
+        record.append(
+            {
+                "iteration": iteration,
+                "objective": value,
+                "allocation_rate": rate,
+                "n_columns": len(fit.columns),
+                "cost": price,
+                **allocation.record,
+            }
+        )
         if verbose:
             print(
                 f"{name}{iteration:3d}  objective {value:.6f}  to f0 {rate:.3f}  "
@@ -152,8 +161,7 @@ def alternate(
                 break
         previous = (q, value)
     assert fit is not None
-    columns = ("iteration", "objective", "allocation_rate", "n_columns", "cost")
-    history = dict(zip(columns, np.array(record).T, strict=True))
+    history = {name: np.array([entry[name] for entry in record], float) for name in record[0]}
     return Outcome(fit, q, value, history)
 
 

@@ -5,5 +5,6 @@ Each class is a thin shell: an engine for f1 and g, the alternation of ``_altern
 
 from sparing.adapt.gbrt import AdaptGbrtClassifier
 from sparing.adapt.lin import AdaptLinClassifier
+from sparing.adapt.lstsq import AdaptLstsqClassifier
 
-__all__ = ["AdaptGbrtClassifier", "AdaptLinClassifier"]
+__all__ = ["AdaptGbrtClassifier", "AdaptLinClassifier", "AdaptLstsqClassifier"]

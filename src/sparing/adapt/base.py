@@ -17,8 +17,9 @@ from sparing._alternation import History, Problem
 from sparing._cuts import threshold_cuts
 from sparing._full_model import FullModel
 from sparing._losses import full_loss
-from sparing._routed import RoutedClassifier, Training
+from sparing._routed import Training
 from sparing._settings import PENALTY_CONSTRAINT, numbers, penalties
+from sparing._two_level import TwoLevelClassifier
 from sparing.system import Stage, System
 
 Floats = NDArray[np.float64]
@@ -44,7 +45,7 @@ class Learnt:
     history: History
 
 
-class AdaptClassifier(RoutedClassifier):
+class AdaptClassifier(TwoLevelClassifier):
     """Base of the two-level learners; a subclass says how f1 and g are learnt for one setting after the other."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -92,24 +93,6 @@ class AdaptClassifier(RoutedClassifier):
             self.full_rate_, self.cost_penalty_ = rate, penalty
         self.history_ = {k: np.concatenate([h[k] for h in histories]) for k in histories[0]}
         return self._variants[-1][0]
-
-    def gate_function(self, X: Any) -> Floats:
-        """The gate g per row: above 0 (or the threshold set later) the row goes to the full model."""
-        X = self._rows(X)
-        stage = self.system_.stages[0]
-        assert stage.gate is not None
-        proba = stage.predictor.predict_proba(X) if stage.gate.reads_predictor else None
-        return stage.gate.score(X, proba)
-
-    @property
-    def cheap_(self) -> Any:
-        """The cheap predictor f1."""
-        return self.system_.stages[0].predictor
-
-    @property
-    def gate_(self) -> Any:
-        """The gate g."""
-        return self.system_.stages[0].gate
 
     @property
     def n_iter_(self) -> int:

@@ -22,7 +22,6 @@ _SHARE = 0.1
 """Share of the items given up at a time while there are many; one at least."""
 _SINGLES = 32
 """Columns tried alone, at most; the last ones kept when there are more."""
-_ALTERNATIONS = 10
 
 
 def eliminate(
@@ -30,6 +29,7 @@ def eliminate(
     step: LinearStepper,
     start: Outcome[LinearStep],
     scores: tuple[Floats, Floats],
+    max_iter: int,
 ) -> Iterator[Outcome[LinearStep]]:
     """Outcomes with fewer and fewer items, each learnt on from the one before; then single columns with their items.
 
@@ -39,6 +39,7 @@ def eliminate(
     step : the linear engine without penalty.
     start : where to begin; its columns are the first support.
     scores : scores of f1 and g from which single columns are learnt: the last one kept need not be the best alone.
+    max_iter : alternations for each support.
     """
     costs = problem.costs
     priced = costs.item_prices > 0
@@ -47,7 +48,8 @@ def eliminate(
     outcome = start
     while (items := np.flatnonzero(kept & priced)).size > 1:
         support = _support(kept, costs.needs, step.owner)
-        outcome = _learn(problem, step, support, (outcome.fit.cheap, outcome.fit.gate))
+        following = (outcome.fit.cheap, outcome.fit.gate)
+        outcome = _learn(problem, step, support, following, max_iter)
         yield outcome
         weights = [_weight(int(i), kept, problem, step, outcome) for i in items]
         order = items[np.argsort(weights, kind="stable")]
@@ -63,16 +65,18 @@ def eliminate(
     last = [float(rank[each & priced].min()) for each in purchases]
     for i in np.argsort(-np.array(last), kind="stable")[:_SINGLES]:
         support = _support(purchases[i], costs.needs, step.owner)
-        yield _learn(problem, step, support, scores)
+        yield _learn(problem, step, support, scores, max_iter)
 
 
 def _learn(
-    problem: Problem, step: LinearStepper, support: Booleans, scores: tuple[Floats, Floats]
+    problem: Problem,
+    step: LinearStepper,
+    support: Booleans,
+    scores: tuple[Floats, Floats],
+    max_iter: int,
 ) -> Outcome[LinearStep]:
     restricted = replace(step, support=support)
-    return alternate(
-        problem, restricted, scores, max_iter=_ALTERNATIONS, tol=1e-3, extrapolate=True
-    )
+    return alternate(problem, restricted, scores, max_iter=max_iter, tol=1e-3, extrapolate=True)
 
 
 def _support(kept: Booleans, needs: Booleans, owner: NDArray[np.intp]) -> Booleans:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sparing._alternation import Outcome, Problem, alternate, column_mask
+from sparing._alternation import Outcome, Problem, alternate
 from sparing._full_model import FullModel
-from sparing._losses import cheap_loss
 from sparing._routed import Training
 from sparing._settings import penalties
+from sparing._two_level import routed_objective
 from sparing.adapt.base import AdaptClassifier, Learnt
 from sparing.adapt.elimination import eliminate
 from sparing.engines.design import Design
@@ -101,6 +101,10 @@ class AdaptLinClassifier(AdaptClassifier):
     (1.0, 1.571)
     """
 
+    _name: ClassVar[str] = "Adapt-Lin"
+    _gate_loss: ClassVar[Literal["kl", "lstsq"]] = "kl"
+    _alternations: ClassVar[int] = 10  # for each set of items while giving them up
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **AdaptClassifier._parameter_constraints,
         "ridge": [Interval(Real, 0, None, closed="left")],
@@ -157,23 +161,26 @@ class AdaptLinClassifier(AdaptClassifier):
         given = list(self._starts(training, rows))
         for problem in problems:
             first = problem.allocate(*given[0]).q
-            largest = rows.max_penalty(first, prices, ridge=self.ridge)
+            free = LinearStepper(
+                rows, prices.scaled(0.0), self.ridge, owner, gate_loss=self._gate_loss
+            )
+            largest = rows.max_penalty(first, prices, ridge=self.ridge, **free.gate(first))
             starts = given
             learnt = list[tuple[float, Outcome[LinearStep], LinearStep]]()
             for penalty in penalties(self.cost_penalty, AUTO_SHARE * largest):
-                step = LinearStepper(rows, prices.scaled(penalty), self.ridge, owner)
+                step = replace(free, prices=prices.scaled(penalty))
                 tried = [self._alternate(problem, step, start) for start in starts]
                 outcome = min(tried, key=lambda outcome: outcome.objective)
                 fit = step.debiased(outcome.q, outcome.fit) if self.debias else outcome.fit
                 learnt.append((penalty, outcome, fit))
                 # Further down the path the last solution is one more place to start from.
                 starts = [*given, (outcome.fit.cheap, outcome.fit.gate)]
-            smaller = list(self._smaller(problem, rows, prices, owner, given[0], largest))
+            smaller = list(self._smaller(problem, free, prices, given[0], largest))
             for penalty, outcome, fit in learnt:
                 # Where cost has no price there is no reason to give anything up.
                 others = [(other, other.fit) for other in smaller if penalty > 0]
                 choices = [(outcome, fit), *others]
-                values = [_lagrangian(problem, full, choice, penalty) for _, choice in choices]
+                values = [routed_objective(problem, full, choice, penalty) for _, choice in choices]
                 best, chosen = choices[int(np.argmin(values))]
                 steps = [fit, chosen]
                 if penalty == learnt[0][0]:
@@ -184,9 +191,8 @@ class AdaptLinClassifier(AdaptClassifier):
     def _smaller(
         self,
         problem: Problem,
-        rows: LinearProblem,
+        free: LinearStepper,
         prices: GroupPenalty,
-        owner: NDArray[np.intp],
         start: tuple[Floats, Floats],
         largest: float,
     ) -> Iterator[Outcome[LinearStep]]:
@@ -195,10 +201,8 @@ class AdaptLinClassifier(AdaptClassifier):
         if max(asked) == 0 or largest == 0:
             return
         weak = prices.scaled(min(WEAK_SHARE * largest, min(asked)))
-        step = LinearStepper(rows, weak, self.ridge, owner)
-        outcome = self._alternate(problem, step, start)
-        free = replace(step, prices=prices.scaled(0.0))
-        yield from eliminate(problem, free, outcome, start)
+        outcome = self._alternate(problem, replace(free, prices=weak), start)
+        yield from eliminate(problem, free, outcome, start, self._alternations)
 
     def _alternate(
         self, problem: Problem, step: LinearStepper, start: tuple[Floats, Floats]
@@ -211,7 +215,7 @@ class AdaptLinClassifier(AdaptClassifier):
             tol=self.tol,
             extrapolate=True,
             verbose=self.verbose,
-            name="Adapt-Lin ",
+            name=f"{self._name} ",
         )
 
     def _starts(self, training: Training, rows: LinearProblem) -> Iterator[tuple[Floats, Floats]]:
@@ -232,18 +236,6 @@ class AdaptLinClassifier(AdaptClassifier):
             yield gaussian()
         for _ in range(self.n_init - 1):
             yield gaussian()
-
-
-def _lagrangian(problem: Problem, full: FullModel, step: LinearStep, price: float) -> float:
-    """What a system is for, as a number: mean log-loss of its answers plus ``price`` × mean cost."""
-    costs, n = problem.costs, len(problem.costs.columns)
-    cheap = column_mask(step.columns, n)
-    every = cheap | column_mask(np.concatenate([s.columns for s in full.stages]), n)
-    calls = float(np.sum(costs.call_prices(1 + len(full.stages))))
-    sent = step.gate > 0
-    loss = np.where(sent, problem.full_loss, cheap_loss(step.cheap, problem.y))
-    cost = np.where(sent, costs.of(every) + calls, costs.of(cheap))
-    return float(np.average(loss + price * cost, weights=problem.weight))
 
 
 def _stage(design: Design, fit: LinearFit) -> Stage:
