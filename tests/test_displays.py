@@ -93,6 +93,21 @@ def test_several_curves_with_names(frontier):
     display.figure_.canvas.draw()
 
 
+def test_intervals_are_bands(frontier):
+    names = {"one": frontier, "two": frontier}
+    display = FrontierDisplay.from_frontier(names, level=0.9, budget=2.5)
+    bands = [c for c in display.ax_.collections if c.get_paths()]
+    assert len(bands) == 2
+    for curve in display.curves:
+        assert curve.band.shape == (len(curve.costs), 2)
+        assert (curve.band[:, 0] <= curve.scores).all()
+        assert (curve.band[:, 1] >= curve.scores).all()
+    low, high = display.ax_.get_ylim()
+    assert low <= display.curves[0].band.min()
+    assert high >= display.curves[0].band.max()
+    assert FrontierDisplay.from_frontier(frontier).curves[0].band is None
+
+
 def test_dominated_systems_are_faint():
     X, y = table(seed=1)
     wasteful = two_stages(-0.5, prices=(1, 2, 30))

@@ -17,7 +17,12 @@ from sparing._choice import best_within_budget, cheapest_within_tolerance
 from sparing._rows import ScoredRows
 from sparing.datasets import make_synthetic1
 from sparing.frontier import Frontier, Point, pareto_order, stage_alone, threshold_systems
-from sparing.metrics import mean_acquisition_cost, ndcg_at_k, saving_at_tolerance
+from sparing.metrics import (
+    bootstrap_interval,
+    mean_acquisition_cost,
+    ndcg_at_k,
+    saving_at_tolerance,
+)
 from sparing.system import ConfidenceGate, Stage, System
 
 
@@ -364,6 +369,127 @@ def test_only_comparable_frontiers_merge(frontier):
         frontier + Frontier.evaluate(curve(), X, y, accounting="path")
     with pytest.raises(ValueError, match="different ways of choosing"):
         frontier + frontier.on(X, y)
+
+
+def test_merging_methods_by_name(frontier):
+    X, y = table(seed=1)
+    alone = Frontier.evaluate([stage_alone(two_stages(), 0)], X, y, labels=["alone"])
+    both = Frontier.merge({"gated": frontier, "cheap": alone})
+    assert [p.label["method"] for p in both] == ["gated"] * len(frontier) + ["cheap"]
+    assert both.points[-1].label["label"] == "alone"
+    assert len(Frontier.merge([frontier, alone])) == len(both)
+    assert Frontier.merge([frontier]) is frontier
+    test = Frontier.merge({"gated": frontier.on(*table(seed=5))})
+    assert test.chosen.points[0].label == {"method": "gated"}
+    with pytest.raises(ValueError, match="no frontier to merge"):
+        Frontier.merge({})
+
+
+# -- a few numbers ---------------------------------------------------------------------------------
+
+
+@given(st.floats(1.0, 5.9))
+def test_area_is_the_average_over_budgets(low):
+    X, y = table(seed=1)
+    validated = Frontier.evaluate(curve(), X, y)
+    for judged in (validated, validated.on(*table(seed=5))):
+        budgets = np.linspace(low, 6, 4001)[:-1]
+        scores = [judged.at(budget=b).score for b in budgets[::50]]
+        assert judged.area(low, 6) == pytest.approx(np.mean(scores), abs=0.01)
+
+
+def test_area_has_plain_ends(frontier):
+    assert frontier.area() == frontier.area(frontier.costs.min(), frontier.full.cost)
+    with pytest.raises(ValueError, match="Nothing can be bought for 0"):
+        frontier.area(0.0)
+    with pytest.raises(ValueError, match="high must be larger"):
+        frontier.area(3, 2)
+    alone = Frontier.evaluate(curve(2)[:1], *table(seed=1), full=stage_alone(two_stages()))
+    assert alone.area() == alone.scores[0]
+
+
+def test_summary(frontier):
+    summary = frontier.summary([0.0, 0.05], level=0.9)
+    assert summary["saving"] == {0.0: frontier.saving(0.0), 0.05: frontier.saving(0.05)}
+    assert summary["full"]["cost"] == frontier.full.cost
+    assert summary["best"]["score"] == frontier.scores.max()
+    for number, (low, high) in [
+        (summary["area"], summary["area_interval"]),
+        (summary["saving"][0.05], summary["saving_interval"][0.05]),
+    ]:
+        assert low < number < high
+    bare = Frontier.evaluate([stage_alone(s, 0) for s in curve(2)], *table(seed=1), labels="ab")
+    assert bare.full is None
+    with pytest.raises(ValueError, match="high must be larger"):
+        bare.summary()
+    assert bare.summary(high=5)["saving"] == {}
+
+
+# -- intervals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_intervals_are_those_of_the_metrics(weighted):
+    X, y = table(300, seed=1)
+    weight = np.random.default_rng(0).random(len(y)) if weighted else None
+    systems = curve(4)
+    frontier = Frontier.evaluate(systems, X, y, sample_weight=weight)
+    drawn = frontier.intervals(0.9, n_resamples=4000)
+    full = (frontier.full.system.predict(X) == y).astype(float)
+    for i, system in enumerate(systems):
+        right = (system.predict(X) == y).astype(float)
+        options = {"level": 0.9, "sample_weight": weight, "random_state": 1, "n_resamples": 4000}
+        expected = bootstrap_interval(right, **options)
+        assert drawn.score[i] == pytest.approx(expected[1:], abs=0.01)
+        expected = bootstrap_interval(full, other=right, **options)
+        assert drawn.loss[i] == pytest.approx(expected[1:], abs=0.01)
+        expected = bootstrap_interval(system.acquisition_cost(X), **options)
+        assert drawn.cost[i] == pytest.approx(expected[1:], abs=0.05)
+    assert drawn.saving == pytest.approx(1 - drawn.cost[:, ::-1] / frontier.full.cost)
+
+
+def test_intervals_of_a_matrix_and_of_a_scorer_agree():
+    X, y = table(200, seed=1)
+    systems, matrix = curve(3), [[0, 1], [4, 0]]
+
+    def scorer(estimator, rows, labels):
+        return -float(np.array(matrix)[labels, estimator.predict(rows)].mean())
+
+    fast, slow = (
+        Frontier.evaluate(systems, X, y, scoring=scoring).intervals(0.8, n_resamples=600)
+        for scoring in (matrix, scorer)
+    )
+    assert fast.score == pytest.approx(slow.score, abs=0.05)
+    assert fast.cost == pytest.approx(slow.cost, abs=0.1)
+
+
+def test_intervals_of_rankings_draw_whole_queries():
+    X, y = table(200, seed=1)
+    query = np.arange(200) % 10
+    frontier = Frontier.evaluate(curve(3), X, y, scoring=ndcg_at_k, groups=query)
+    drawn = frontier.intervals(n_resamples=40)
+    assert (drawn.score[:, 0] <= frontier.scores).all()
+    assert (drawn.score[:, 1] >= frontier.scores).all()
+    # One query only: every resample is the same.
+    one = Frontier.evaluate(curve(3), X, y, scoring=ndcg_at_k, groups=np.zeros(200))
+    assert np.ptp(one.intervals(n_resamples=5).resampled_scores, axis=0).max() < 1e-12
+
+
+def test_intervals_say_what_is_wrong(frontier):
+    with pytest.raises(ValueError, match="level is between 0 and 1"):
+        frontier.intervals(1.0)
+    with pytest.raises(ValueError, match="n_resamples is at least 1"):
+        frontier.intervals(n_resamples=0)
+    with pytest.raises(ValueError, match="this frontier has none any more"):
+        pickle.loads(pickle.dumps(frontier)).intervals()
+
+
+def test_errors_among_the_rows_kept(frontier):
+    X, y = table(seed=1)
+    for point in frontier:
+        kept = point.system.route(X) == 0
+        wrong = np.mean(point.system.predict(X)[kept] != y[kept]) if kept.any() else np.nan
+        assert point.kept_error == pytest.approx(wrong, nan_ok=True)
 
 
 # -- other prices ----------------------------------------------------------------------------------

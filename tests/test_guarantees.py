@@ -237,7 +237,7 @@ def test_hopeless_wishes_name_what_there_is():
         ({"systems": [two_stages()]}, ValueError, "compares with the full model"),
         ({"scoring": "roc_auc"}, ValueError, "not of scoring=roc_auc"),
         ({"scoring": [[0, 1, 2]]}, ValueError, "square matrix"),
-        ({"scoring": np.ones((3, 3)) - np.eye(3)}, PromiseError, "No system"),
+        ({"scoring": np.ones((3, 3)) - np.eye(3)}, ValueError, "do not fit together"),
         ({"y": [0]}, ValueError, "inconsistent numbers"),
         ({"X": np.empty((0, 3)), "y": []}, ValueError, "no calibration rows"),
     ],

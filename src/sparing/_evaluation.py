@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
@@ -101,7 +102,7 @@ class Evaluation:
             self.weight = _check_sample_weight(sample_weight, self.y, dtype=np.float64)
         self.groups = groups
         self.accounting = accounting
-        self._scoring = scoring
+        self.scoring = scoring
         self._score = resolve_scoring(scoring)
 
     def points(self, systems: Sequence[System], labels: Sequence[Label]) -> list[Point]:
@@ -127,6 +128,31 @@ class Evaluation:
             cost = self._cost(systems[i], rows, systems[i].route(rows), points[i].stage_rates)
             out[i] = replace(points[i], system=systems[i], cost=cost)
         return [out[i] for i in range(len(systems))]
+
+    def row_costs(self, systems: Sequence[System]) -> Floats:
+        """What every row pays in every system: shape (n_rows, n_systems)."""
+        rows = self._scored_rows(systems)
+        out = np.empty((len(self.y), len(systems)))
+        for i in _neighbours(systems):
+            out[:, i] = systems[i].acquisition_cost(rows, accounting=self.accounting)
+        return out
+
+    def row_losses(self, systems: Sequence[System]) -> Floats | None:
+        """What every row takes off a perfect score, shape (n_rows, n_systems); None when the score is no mean."""
+        matrix = loss_matrix(self.scoring)
+        if matrix is None and not is_accuracy(self.scoring):
+            return None
+        rows = self._scored_rows(systems)
+        out = np.empty((len(self.y), len(systems)))
+        for i in _neighbours(systems):
+            answers = SystemClassifier(systems[i], rows).predict(rows)
+            out[:, i] = row_loss(matrix, self.y, answers, systems[i].classes)
+        return out
+
+    @property
+    def perfect(self) -> float:
+        """Score of a system without losses, where scores are means over rows."""
+        return float(is_accuracy(self.scoring))
 
     def _scored_rows(self, systems: Sequence[System]) -> ScoredRows:
         # Probabilities, labels and gate scores of every stage of a system; by path also the columns its parts read.
@@ -161,7 +187,7 @@ class Evaluation:
     def _score_of(self, model: SystemClassifier) -> float:
         score = self._score(model, self.X, self.y, sample_weight=self.weight, groups=self.groups)
         if np.isnan(score):
-            raise ValueError(f"scoring={scoring_name(self._scoring)} gave NaN for {model.system!r}")
+            raise ValueError(f"scoring={scoring_name(self.scoring)} gave NaN for {model.system!r}")
         return score
 
     def _check_classes(self, system: System) -> None:
@@ -170,6 +196,36 @@ class Evaluation:
                 f"y has none of the classes of the system, {system.classes.tolist()[:10]}; its labels are "
                 f"{self._labels.tolist()[:10]}."
             )
+
+
+def is_accuracy(scoring: Any) -> bool:
+    """Whether a scoring is accuracy, by name or as scikit-learn's function."""
+    return scoring == "accuracy" if isinstance(scoring, str) else scoring is accuracy_score
+
+
+def loss_matrix(scoring: Any) -> Floats | None:
+    """The misclassification costs a scoring is made of; None when it is something else."""
+    if isinstance(scoring, str) or callable(scoring):
+        return None
+    resolve_scoring(scoring)  # raises on what is no square matrix
+    return np.asarray(scoring, dtype=float)
+
+
+def row_loss(
+    matrix: Floats | None, y: NDArray[Any], answers: NDArray[Any], classes: NDArray[Any]
+) -> Floats:
+    """What each answer costs: 0 or 1 without a matrix."""
+    if matrix is None:
+        return (answers != y).astype(float)
+    place = {label: i for i, label in enumerate(classes.tolist())}
+    unknown = [label for label in np.unique(y).tolist() if label not in place]
+    if unknown or len(matrix) != len(place):
+        raise ValueError(
+            f"The misclassification cost matrix of {len(matrix)} classes, the labels {np.unique(y).tolist()} and the "
+            f"classes {list(place)} do not fit together."
+        )
+    true, said = (np.array([place[v] for v in labels.tolist()]) for labels in (y, answers))
+    return matrix[true, said]
 
 
 def system_of(model: Any) -> System:

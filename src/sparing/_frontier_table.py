@@ -27,7 +27,7 @@ def frontier_frame(frontier: Frontier) -> Any:
         raise ImportError(
             "Frontier.frame needs pandas: pip install 'sparing[bench]', or pandas itself."
         ) from error
-    judge = frontier if frontier.chosen is None else frontier.chosen
+    judge = frontier.judge
     columns: dict[str, Any] = {"cost": frontier.costs, "score": frontier.scores}
     if frontier.full is not None and frontier.full.cost > 0:
         columns["saving"] = 1 - frontier.costs / frontier.full.cost
@@ -39,7 +39,7 @@ def frontier_frame(frontier: Frontier) -> Any:
         ]
     if frontier.chosen is not None:
         columns |= {"chosen_cost": frontier.chosen.costs, "chosen_score": frontier.chosen.scores}
-    labels = [_as_mapping(point.label) for point in frontier]
+    labels = [as_mapping(point.label) for point in frontier]
     for key in dict.fromkeys(key for label in labels for key in label):
         name = f"label_{key}" if key in columns else key
         columns[name] = [label.get(key) for label in labels]
@@ -64,7 +64,8 @@ def frontier_text(frontier: Frontier) -> str:
     return "\n".join(lines)
 
 
-def _as_mapping(label: Label) -> Mapping[str, Any]:
+def as_mapping(label: Label) -> Mapping[str, Any]:
+    """A label as a mapping; a text stands under ``label``."""
     if label is None:
         return {}
     return label if isinstance(label, Mapping) else {"label": label}

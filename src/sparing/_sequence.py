@@ -57,7 +57,7 @@ def safest_first(frontier: Frontier, wishes: Wishes, n: int, max_tests: int) -> 
         dearer ones. Systems that break a promise on the validation rows are left out, and so are those that send every
         row to the full model: a promise about them is empty.
     """
-    judge = frontier if frontier.chosen is None else frontier.chosen
+    judge = frontier.judge
     costs = judge.costs
     only_budget = wishes.tolerance is None and wishes.max_error is None and not wishes.min_recall
     kept = np.array([_kept(p.system, p.stage_rates) for p in judge])

@@ -6,8 +6,9 @@ Validation chooses, test reports. A frontier evaluated on validation rows choose
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from numbers import Real
 from typing import Any
 
@@ -26,13 +27,22 @@ from sparing._evaluation import (
     system_of,
     with_call_price,
 )
-from sparing._frontier_table import frontier_frame, frontier_text
+from sparing._frontier_summary import area_weights, frontier_summary
+from sparing._frontier_table import as_mapping, frontier_frame, frontier_text
+from sparing._intervals import FrontierIntervals, frontier_intervals
 from sparing._thresholds import threshold_systems
 from sparing.metrics.saving import cut, within_tolerance
 from sparing.metrics.scoring import scoring_name
 from sparing.system import Accounting, System
 
-__all__ = ["Frontier", "Point", "pareto_order", "stage_alone", "threshold_systems"]
+__all__ = [
+    "Frontier",
+    "FrontierIntervals",
+    "Point",
+    "pareto_order",
+    "stage_alone",
+    "threshold_systems",
+]
 
 Floats = NDArray[np.float64]
 
@@ -193,7 +203,7 @@ class Frontier:
             full=None if self.full is None else self.full.system,
             groups=groups,
         )
-        return replace(other, chosen=best._judge)
+        return replace(other, chosen=best.judge)
 
     def merged(self, other: Frontier) -> Frontier:
         """Both sets of systems in one; also written ``self + other``.
@@ -223,6 +233,50 @@ class Frontier:
             _evaluation=rows,
         )
 
+    @classmethod
+    def merge(cls, frontiers: Mapping[str, Frontier] | Iterable[Frontier]) -> Frontier:
+        """Systems of several methods in one frontier.
+
+        Parameters
+        ----------
+        frontiers : mapping of method to Frontier, or Frontiers
+            Of the same rows, scoring and accounting. With names, every label says ``method`` first.
+
+        Returns
+        -------
+        Frontier
+
+        Examples
+        --------
+        >>> from sparing import AdaptLinClassifier, Frontier, GreedyMiserClassifier
+        >>> from sparing.datasets import make_synthetic1
+        >>> X, y = make_synthetic1()
+        >>> methods = {
+        ...     "adapt-lin": AdaptLinClassifier(cv=2, random_state=0),
+        ...     "greedy-miser": GreedyMiserClassifier(n_estimators=10, random_state=0),
+        ... }
+        >>> both = Frontier.merge(
+        ...     {m: Frontier.evaluate(clf.fit(X[::2], y[::2]), X[1::2], y[1::2]) for m, clf in methods.items()}
+        ... )
+        >>> sorted({point.label["method"] for point in both})
+        ['adapt-lin', 'greedy-miser']
+        """
+        if isinstance(frontiers, Mapping):
+            parts = [frontier._named(name) for name, frontier in frontiers.items()]
+        else:
+            parts = list(frontiers)
+        if not parts:
+            raise ValueError("There is no frontier to merge.")
+        return reduce(cls.merged, parts)
+
+    def _named(self, method: str) -> Frontier:
+        points = tuple(
+            replace(point, label={"method": method, **as_mapping(point.label)})
+            for point in self.points
+        )
+        chosen = None if self.chosen is None else self.chosen._named(method)
+        return replace(self, points=points, chosen=chosen)
+
     def __add__(self, other: Frontier) -> Frontier:
         return self.merged(other) if isinstance(other, Frontier) else NotImplemented
 
@@ -234,13 +288,14 @@ class Frontier:
         One beats another when it costs no more and scores no less, and is better in one of them. Of equals the first
         is kept.
         """
-        return self._subset(self._pareto())
+        return self._subset(self.pareto_positions())
 
-    def _pareto(self) -> NDArray[np.intp]:
-        return pareto_order(self._judge.costs, self._judge.scores)
+    def pareto_positions(self) -> NDArray[np.intp]:
+        """Where the systems of :meth:`pareto` stand among the points."""
+        return pareto_order(self.judge.costs, self.judge.scores)
 
     @property
-    def _judge(self) -> Frontier:
+    def judge(self) -> Frontier:
         """Where systems are chosen: here, or where they came from."""
         return self if self.chosen is None else self.chosen
 
@@ -271,7 +326,7 @@ class Frontier:
         for name, wish in (("budget", budget), ("tolerance", tolerance)):
             if not isinstance(wish, Real | None) or isinstance(wish, bool):
                 raise TypeError(f"{name} is a number, not {wish!r}.")
-        judge = self._judge
+        judge = self.judge
         if budget is not None:
             return self.points[best_within_budget(judge.costs, judge.scores, budget)]
         assert tolerance is not None
@@ -285,9 +340,92 @@ class Frontier:
 
         It is 0 when no system qualifies or none is cheaper: the full model is always there to fall back on.
         """
-        judge, full = self._judge, self._judge._full()
+        judge, full = self.judge, self.judge._full()
         good = within_tolerance(judge.scores, full.score, tolerance) & (judge.costs < full.cost)
         return cut(self.at(tolerance=tolerance).cost, self._full().cost) if good.any() else 0.0
+
+    def area(self, low: float | None = None, high: float | None = None) -> float:
+        """Average score over budgets spread evenly from ``low`` to ``high``: one number for a whole frontier.
+
+        Parameters
+        ----------
+        low : float, optional
+            None is the cost of the cheapest system. To compare frontiers give them the same.
+        high : float, optional
+            None is the cost of the full model, or of the dearest system without one.
+
+        Returns
+        -------
+        float
+            In units of the score. Every budget buys the system :meth:`at` would choose.
+        """
+        return float(area_weights(self, low, high) @ self.scores)
+
+    def intervals(
+        self,
+        level: float = 0.95,
+        *,
+        n_resamples: int | None = None,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> FrontierIntervals:
+        """Percentile bootstrap intervals of cost and score of every system, and of what it loses and saves.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+        n_resamples : int, optional
+            None is 2000 when the score is a mean over rows, 200 when it must be computed on every resample.
+        random_state : int, Generator or None, default=0
+
+        Returns
+        -------
+        FrontierIntervals
+            Of systems that were chosen on the same rows the intervals are too optimistic: take those of :meth:`on`.
+        """
+        if self._evaluation is None:
+            raise ValueError(
+                "Intervals draw the rows again, and this frontier has none any more (it was stored, or merged from "
+                "different rows): evaluate its systems again."
+            )
+        return frontier_intervals(
+            self._evaluation,
+            [point.system for point in self.points],
+            None if self.full is None else self.full.system,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=random_state,
+        )
+
+    def summary(
+        self,
+        tolerances: Sequence[float] = (0.0, 0.01),
+        *,
+        level: float | None = None,
+        low: float | None = None,
+        high: float | None = None,
+        random_state: int | np.random.Generator | None = 0,
+    ) -> dict[str, Any]:
+        """A few numbers for the whole frontier, as plain data.
+
+        Parameters
+        ----------
+        tolerances : sequence of float, default=(0.0, 0.01)
+            Losses of score at which the saving is stated.
+        level : float, optional
+            Level of bootstrap intervals; None gives none.
+        low, high : float, optional
+            Budgets of the area, see :meth:`area`.
+        random_state : int, Generator or None, default=0
+
+        Returns
+        -------
+        dict
+            ``cheapest``, ``best`` and ``full`` (cost and score), ``area``, ``saving`` (by tolerance, without a full
+            model empty); with a level ``area_interval`` and ``saving_interval``, of the systems chosen.
+        """
+        return frontier_summary(
+            self, tolerances, level=level, low=low, high=high, random_state=random_state
+        )
 
     def reprice(self, costs: Any) -> Frontier:
         """The same systems and scores at other prices; nothing is refitted and no model is asked for labels.

@@ -16,12 +16,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from sparing._certificate import Certificate, Finding, fingerprint, plain_settings
 from sparing._drift import Drift, check_drift
-from sparing._evaluation import one_accounting, system_of
+from sparing._evaluation import (
+    is_accuracy,
+    loss_matrix,
+    one_accounting,
+    row_loss,
+    system_of,
+)
 from sparing._promises import (
     BoundedTolerance,
     Budget,
@@ -34,7 +39,7 @@ from sparing._promises import (
 from sparing._rows import ScoredRows, take_rows
 from sparing._sequence import safest_first
 from sparing.frontier import Frontier, Point
-from sparing.metrics.scoring import SystemClassifier, resolve_scoring, scoring_name
+from sparing.metrics.scoring import SystemClassifier, scoring_name
 from sparing.system import Accounting, System
 
 __all__ = [
@@ -290,21 +295,18 @@ def _promises(
 
 def _matrix(scoring: Any) -> Floats | None:
     """The misclassification costs, None for accuracy; other scores are no mean over rows."""
-    if scoring == "accuracy" if isinstance(scoring, str) else scoring is accuracy_score:
-        return None
-    if isinstance(scoring, str) or callable(scoring):
+    matrix = loss_matrix(scoring)
+    if matrix is None and not is_accuracy(scoring):
         raise ValueError(
             f"A tolerance can be promised of accuracy or of a misclassification cost matrix, not of "
             f"scoring={scoring_name(scoring)}: it is no mean over rows. Promise min_recall or max_error instead, or "
             "write the cost of every mistake as a matrix."
         )
-    resolve_scoring(scoring)  # raises on what is no square matrix
-    return np.asarray(scoring, dtype=float)
+    return matrix
 
 
 def _score(scoring: Any, loss: Floats) -> float:
-    plain = isinstance(scoring, str) or callable(scoring)
-    return float(1.0 - loss.mean()) if plain else -float(loss.mean())
+    return float(loss_matrix(scoring) is None) - float(loss.mean())
 
 
 class _Calibration:
@@ -318,24 +320,11 @@ class _Calibration:
         self.rows = ScoredRows(take_rows(X, shuffled), size=64)
         self.y = y[shuffled]
         self.accounting = accounting
-        plain = isinstance(scoring, str) or callable(scoring)
-        self.matrix = None if plain else np.asarray(scoring, dtype=float)
+        self.matrix = loss_matrix(scoring)
         self.full_loss = None
         if full is not None:
-            self.full_loss = self._loss(full, SystemClassifier(full, self.rows).predict(self.rows))
-
-    def _loss(self, system: System, answers: NDArray[Any]) -> Floats:
-        if self.matrix is None:
-            return (answers != self.y).astype(float)
-        place = {label: i for i, label in enumerate(system.classes.tolist())}
-        try:
-            codes = [np.array([place[v] for v in a.tolist()]) for a in (self.y, answers)]
-            return self.matrix[codes[0], codes[1]]
-        except (KeyError, IndexError) as error:
-            raise ValueError(
-                f"The misclassification cost matrix of {len(self.matrix)} classes, the labels and the classes "
-                f"{system.classes.tolist()} do not fit together: {error}."
-            ) from error
+            answers = SystemClassifier(full, self.rows).predict(self.rows)
+            self.full_loss = row_loss(self.matrix, self.y, answers, full.classes)
 
     def facts(self, system: System) -> Facts:
         model = SystemClassifier(system, self.rows)
@@ -351,7 +340,7 @@ class _Calibration:
             answering=answering,
             kept=(answering < last) if system.has_full else np.ones(len(answering), dtype=bool),
             right=answers == self.y,
-            loss=self._loss(system, answers),
+            loss=row_loss(self.matrix, self.y, answers, system.classes),
             full_loss=self.full_loss,
             cost=cost,
             stage_prices=prices if by_stage else None,

@@ -33,6 +33,8 @@ class Curve:
         The cheapest system within the tolerance.
     saving : float or None
         What it saves of the full model's cost.
+    band : array of shape (n_points, 2) or None
+        Ends of the interval of every score, drawn as a band.
     """
 
     costs: Floats
@@ -43,10 +45,16 @@ class Curve:
     cheap: Pair | None = None
     marked: Pair | None = None
     saving: float | None = None
+    band: Floats | None = None
 
 
-def curve_of_frontier(frontier: Frontier, name: str | None, tolerance: float | None) -> Curve:
-    """Curve of a frontier, whether its systems were chosen on its own rows or on others."""
+def curve_of_frontier(
+    frontier: Frontier, name: str | None, tolerance: float | None, level: float | None = None
+) -> Curve:
+    """Curve of a frontier, whether its systems were chosen on its own rows or on others.
+
+    With a ``level``, the scores get bootstrap intervals.
+    """
     pareto = frontier.pareto()
     best = {id(point) for point in pareto}
     alone = [p for p in pareto if len(p.stage_rates) > 1 and p.stage_rates[0] == 1]
@@ -63,6 +71,9 @@ def curve_of_frontier(frontier: Frontier, name: str | None, tolerance: float | N
         cheap=None if cheap is None else (cheap.cost, cheap.score),
         marked=None if marked is None else (marked.cost, marked.score),
         saving=saving,
+        band=None
+        if level is None
+        else pareto.intervals(level).score[np.argsort(pareto.costs, kind="stable")],
     )
 
 

@@ -71,6 +71,7 @@ class FrontierDisplay:
         name: str | None = None,
         tolerance: float | None = None,
         budget: float | None = None,
+        level: float | None = None,
         ax: Any = None,
     ) -> Self:
         """Draw one frontier, or several by name.
@@ -84,13 +85,16 @@ class FrontierDisplay:
         tolerance : float, optional
             Mark what the cheapest system within this of the full model's score saves.
         budget : float, optional
+            Draw a line there.
+        level : float, optional
+            Draw bootstrap intervals of the scores at this level, 0.95 for example, as bands.
         ax : matplotlib axes, optional
         """
         named = frontier if isinstance(frontier, Mapping) else {name: frontier}
         if not named:
             raise ValueError("There is no frontier to draw.")
         fulls = [f.full for f in named.values() if f.full is not None]
-        curves = [curve_of_frontier(f, n, tolerance) for n, f in named.items()]
+        curves = [curve_of_frontier(f, n, tolerance, level) for n, f in named.items()]
         return cls(
             curves,
             full=(fulls[0].cost, fulls[0].score) if fulls else None,
@@ -111,6 +115,7 @@ class FrontierDisplay:
         name: str | None = None,
         tolerance: float | None = None,
         budget: float | None = None,
+        level: float | None = None,
         ax: Any = None,
     ) -> Self:
         """Draw a fitted classifier: its whole frontier if it keeps one, else its gate's threshold moved.
@@ -121,7 +126,7 @@ class FrontierDisplay:
         X, y : rows it was not learnt from
         scoring : see :meth:`~sparing.frontier.Frontier.evaluate`; a kept frontier has its own.
         n_thresholds : int, default=100
-        name, tolerance, budget, ax
+        name, tolerance, budget, level, ax
             As in :meth:`from_frontier`.
         """
         kept = getattr(estimator, "frontier_", None)
@@ -131,7 +136,9 @@ class FrontierDisplay:
             systems = threshold_systems(estimator, X, n=n_thresholds)
             frontier = Frontier.evaluate(systems, X, y, scoring=scoring)
         name = type(estimator).__name__ if name is None else name
-        return cls.from_frontier(frontier, name=name, tolerance=tolerance, budget=budget, ax=ax)
+        return cls.from_frontier(
+            frontier, name=name, tolerance=tolerance, budget=budget, level=level, ax=ax
+        )
 
     @classmethod
     def from_predictions(
@@ -216,6 +223,18 @@ class FrontierDisplay:
             color=tint(colour, 0.35),
             zorder=1,
         )
+        if curve.band is not None:
+            low, high = np.vstack([curve.band, curve.band[-1:]]).T
+            ax.fill_between(
+                np.append(curve.costs, right),
+                low,
+                high,
+                step="post",
+                color=tint(colour, 0.25),
+                alpha=0.6,
+                linewidth=0,
+                zorder=0.5,
+            )
         label = curve.name
         if label and curve.saving is not None and len(self.curves) > 1:
             label = f"{label}: {curve.saving:.0%} saved"
@@ -280,6 +299,7 @@ class FrontierDisplay:
     def _limits(self, ax: Any, right: float) -> None:
         """Limits that show the curves and the full model; faint points far below may fall outside."""
         shown = [curve.scores for curve in self.curves]
+        shown += [curve.band.ravel() for curve in self.curves if curve.band is not None]
         shown += [
             np.array([pair[1]]) for pair in [self.full, *(c.cheap for c in self.curves)] if pair
         ]
