@@ -119,7 +119,9 @@ class FullPredictor:
         if getattr(model, "classes_", None) is not None:
             encode(np.asarray(model.classes_), classes, "The full model knows")
         if not callable(getattr(model, output, None)):
-            raise ValueError(f"The full model {type(model).__name__} has no {output}.")
+            if not callable(getattr(model, "predict_proba", None)):
+                raise ValueError(f"The full model {type(model).__name__} has no {output}.")
+            output = "predict_proba"  # better than what it stands for
         if issubclass(cls, DecidingPredictor) and not callable(getattr(model, "predict", None)):
             raise ValueError(
                 "The full model's labels were not always its most probable class: give a model with predict."
