@@ -70,7 +70,9 @@ class SQLSource(Source):
                 found = connection.execute(self._query, {"entity": request.entity})
                 rows = found.mappings().fetchmany(2)
         except self._errors as error:
-            raise SourceError(f"Source {self.name!r}: {error}") from error
+            # The cause alone: the text of SQLAlchemy's own error repeats the query and its parameters.
+            cause = getattr(error, "orig", None) or error
+            raise SourceError(f"Source {self.name!r}: {cause}") from error
         if len(rows) != 1:
             raise SourceError(
                 f"The query of source {self.name!r} gives {'no row' if not rows else 'several rows'} for entity "

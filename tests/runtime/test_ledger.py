@@ -1,0 +1,512 @@
+"""The books balance: nothing is bought twice, nothing paid is lost, whatever crashes and whoever shares them."""
+
+import csv
+import json
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handmade import Margin, Sigmoid, two_stages
+from sparing import FeatureCosts
+from sparing.runtime import (
+    Ledger,
+    Limits,
+    MockSource,
+    NoAnswerError,
+    Policy,
+    Session,
+    SourceError,
+)
+from sparing.runtime._claim import Outcome, Want
+from sparing.runtime._examples import lender
+from sparing.runtime._values import from_json, name_to_json, plain, to_json
+from sparing.system import ConfidenceGate, Stage, System
+
+QUICK = {"backoff": 0.0}
+NO_LIMITS = Limits()
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self):
+        self.now = 1_700_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def ledger(tmp_path, clock):
+    with Ledger(tmp_path / "books.db", clock=clock) as books:
+        yield books
+
+
+def sold(people, **options):
+    return MockSource(people, ["income", "bureau"], **options)
+
+
+def want(item="bureau", price=5.0, *, honours=True, time_to_live=None, source="mock"):
+    return Want(item, source, price, time_to_live, honours, (item,))
+
+
+# -- once is enough ---------------------------------------------------------------------------------
+
+
+def test_an_item_is_bought_once(ledger):
+    system, people = lender()
+    source = sold(people)
+    session = Session(system, [source], ledger=ledger)
+    first, second = session.predict("bert"), session.predict("bert")
+    assert (first.bought, first.reused, first.cost) == (("income", "bureau"), (), 6)
+    assert (second.bought, second.reused, second.cost) == ((), ("income", "bureau"), 0)
+    assert np.array_equal(first.probabilities, second.probabilities)
+    assert set(source.paid.values()) == {1}
+    assert ledger.total() == ledger.total("bert") == 6
+    assert ledger.total("anna") == 0
+
+
+def test_after_its_time_it_is_bought_again(ledger, clock):
+    system, people = lender()
+    source = sold(people, time_to_live=100.0)
+    session = Session(system, [source], ledger=ledger)
+    costs = []
+    for wait in (0, 99, 2, 50):
+        clock.now += wait
+        costs.append(session.predict("anna").cost)
+    assert costs == [1, 0, 1, 0]
+    assert ledger.total() == 2
+
+
+def test_entities_one_and_one_are_two(ledger):
+    system, _ = lender()
+    source = sold({1: {"income": 3.0, "bureau": 0}, "1": {"income": -3.0, "bureau": 0}})
+    session = Session(system, [source], ledger=ledger)
+    assert [session.predict(e).prediction for e in (1, "1", 1)] == ["pays", "defaults", "pays"]
+    assert ledger.total() == 2
+    with pytest.raises(TypeError, match="texts or whole numbers"):
+        session.predict((1, 2))
+
+
+@given(st.lists(st.tuples(st.integers(0, 7), st.booleans()), max_size=25))
+@settings(max_examples=25, deadline=None)
+def test_total_is_acquisition_cost_with_owned(tmp_path_factory, visits):
+    """Whoever comes, however often, with or without a known column: books, answers and batch agree."""
+    system = two_stages(prices=(1.5, 2.25, 3.0), call_price=0.5)
+    X = np.random.default_rng(0).normal(size=(8, 3))
+    with Ledger(tmp_path_factory.mktemp("books") / "books.db") as ledger:
+        session = Session(system, [MockSource(X, range(3))], ledger=ledger)
+        owned = np.zeros((8, 3), dtype=bool)
+        total = 0.0
+        for row, knows in visits:
+            known = {0: X[row, 0]} if knows else None
+            answer = session.predict(row, known)
+            has = owned[row] | np.array([knows, False, False])
+            here = X[row : row + 1]
+            assert answer.cost == system.acquisition_cost(here, owned=has[None])[0]
+            assert np.array_equal(answer.probabilities, system.predict_proba(here)[0])
+            owned[row, list(answer.bought)] = True
+            total += answer.cost
+        assert ledger.total() == pytest.approx(total, abs=1e-12)
+        assert ledger.at_risk() == 0
+
+
+def test_calls_of_stages_are_in_the_books(ledger):
+    system = two_stages(call_price=(0.25, 2.0))
+    X = np.array([[0.1, 0.2, 0.3], [9.0, 0.0, 0.0]])
+    session = Session(system, [MockSource(X, range(3))], ledger=ledger)
+    costs = [session.predict(i).cost for i in (0, 1, 0)]
+    # Asking is paid every time, items once.
+    assert costs == [6 + 2.25, 1.25, 2.25]
+    assert ledger.total() == sum(costs)
+    assert {"item": "full", "purchases": 2, "spent": 4.0} in ledger.by_item()
+
+
+def test_a_purchase_for_another_system_may_lack_a_column(ledger):
+    def system(column):
+        costs = FeatureCosts({"a": 0, "b": 0}, shared={"bureau": (5, ["a", "b"])})
+        return System((Stage(Sigmoid(column)),), costs, np.array([0, 1]))
+
+    people = {"x": {"a": 1.0, "b": 2.0}}
+    Session(system(0), [MockSource(people, ["bureau"])], ledger=ledger).predict("x")
+    other = Session(system(1), [MockSource(people, ["bureau"])], ledger=ledger)
+    with pytest.raises(NoAnswerError, match="bought for another system"):
+        other.predict("x")
+    assert ledger.purge("x") == 1
+    assert other.predict("x").cost == 5
+
+
+# -- several at once ----------------------------------------------------------------------------------
+
+
+def test_threads_wait_for_each_other(tmp_path):
+    system, people = lender()
+    source = sold(people, latency=0.05)
+    with Ledger(tmp_path / "books.db") as ledger:
+        sessions = [Session(system, [source], ledger=ledger) for _ in range(4)]
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda i: sessions[i % 4].predict("bert"), range(8)))
+        assert sorted(source.paid.values()) == [1, 1]
+        assert sum(answer.cost for answer in answers) == ledger.total() == 6
+        assert len({answer.prediction for answer in answers}) == 1
+
+
+# -- payments of unknown end ----------------------------------------------------------------------------
+
+
+def crash_after_claim(ledger, *wants):
+    """Open a purchase as a session would, and vanish."""
+    return ledger.claim("bert", wants, limits=NO_LIMITS).calls
+
+
+def test_a_dead_session_holds_others_up_for_its_lease_only(ledger, clock):
+    crash_after_claim(ledger, want())
+    waiting = ledger.claim("bert", [want()], limits=NO_LIMITS)
+    assert (waiting.calls, waiting.waiting) == ((), ("bureau",))
+    clock.now += ledger.lease + 1
+    (call,) = ledger.claim("bert", [want()], limits=NO_LIMITS).calls
+    assert call.again
+    assert ledger.claim("bert", [want()], limits=NO_LIMITS).waiting == ("bureau",)
+
+
+def test_the_same_request_is_made_again_under_the_same_key(ledger, clock):
+    system, people = lender()
+    source = sold(people)
+    (call,) = crash_after_claim(ledger, want("income", 1.0), want())
+    requests = []
+    fetch = source.fetch
+    source.fetch = lambda request: requests.append(request) or fetch(request)
+    clock.now += ledger.lease + 1
+    session = Session(system, [source], ledger=ledger)
+    answer = session.predict("bert")
+    assert requests[0].key == call.key
+    assert requests[0].items == call.items == ("income", "bureau")
+    assert requests[0].columns == ("income", "bureau")
+    assert len(requests) == 1  # stage 1 finds what came with stage 0
+    assert (answer.cost, answer.bought, answer.reused) == (6, ("income", "bureau"), ())
+    assert ledger.total() == 6
+
+
+@pytest.mark.parametrize("fault", ["lost", "timeout", "nonsense"])
+def test_an_answer_that_never_came(ledger, fault):
+    system, people = lender()
+    source = sold(people, faults=[None, *[fault] * 3])
+    session = Session(system, [source], ledger=ledger, policy=Policy(**QUICK))
+    first = session.predict("bert")
+    assert (first.degraded, first.cost) == (True, 1)
+    assert (ledger.total(), ledger.at_risk()) == (1, 5)
+    second = session.predict("bert")
+    assert (second.degraded, second.cost, second.reused) == (False, 5, ("income",))
+    assert (ledger.total(), ledger.at_risk()) == (6, 0)
+    assert set(source.paid.values()) == {1}
+
+
+def test_a_refused_call_leaves_the_books(ledger):
+    system, people = lender()
+    source = sold(people, faults=["refused"] * 3)
+    session = Session(system, [source], ledger=ledger, policy=Policy(**QUICK))
+    with pytest.raises(NoAnswerError):
+        session.predict("anna")
+    assert (ledger.total(), ledger.at_risk()) == (0, 0)
+    (purchase,) = ledger.purchases("anna")
+    assert (purchase["status"], purchase["reason"]) == ("failed", "Source 'mock' refused the call.")
+    assert session.predict("anna").cost == 1
+
+
+def test_unknown_end_without_keys_is_refused_or_paid_again(ledger):
+    system, people = lender()
+    source = sold(people, faults=[None, "lost"], honours_keys=False)
+    careful = Session(system, [source], ledger=ledger)
+    assert careful.predict("bert").degraded
+    second = careful.predict("bert")
+    assert second.degraded
+    assert "unknown end" in second.reason
+    assert source.n_calls == 2  # it was not even asked
+    generous = Session(system, [source], ledger=ledger, policy=Policy(unknown="retry"))
+    assert generous.predict("bert").cost == 5
+    assert source.paid["bert", "bureau"] == 2
+    assert (ledger.total(), ledger.at_risk()) == (6, 5)
+
+
+def test_free_items_are_always_asked_for_again(ledger, clock):
+    crash_after_claim(ledger, want(price=0.0, honours=False))
+    clock.now += ledger.lease + 1
+    again = ledger.claim("bert", [want(price=0.0, honours=False)], limits=NO_LIMITS)
+    assert len(again.calls) == 1
+
+
+def test_an_unknown_end_is_forgotten_with_the_value(ledger, clock):
+    item = want(honours=False, time_to_live=1000.0)
+    crash_after_claim(ledger, item)
+    clock.now += 999
+    assert ledger.claim("bert", [item], limits=NO_LIMITS).refused == ("bureau",)
+    clock.now += 2
+    assert len(ledger.claim("bert", [item], limits=NO_LIMITS).calls) == 1
+
+
+def test_a_late_result_is_still_written_down(ledger, clock):
+    (late,) = crash_after_claim(ledger, want(honours=False))
+    clock.now += ledger.lease + 1
+    (other,) = ledger.claim("bert", [want(honours=False)], limits=NO_LIMITS, unknown="retry").calls
+    ledger.close_calls([Outcome(other.key, {"bureau": {"bureau": 2.0}})])
+    ledger.close_calls([Outcome(late.key, {"bureau": {"bureau": 1.0}})])
+    assert ledger.total() == 10  # both were paid, one is used
+    assert ledger.claim("bert", [want()], limits=NO_LIMITS).reused == {"bureau": {"bureau": 2.0}}
+
+
+def test_recover_asks_for_everything_of_unknown_end(ledger, clock):
+    system, people = lender()
+    source = sold(people, faults=["lost"] * 3)
+    crash_after_claim(ledger, want())
+    ledger.claim("anna", [want("income", 1.0)], limits=NO_LIMITS)
+    session = Session(system, [source], ledger=ledger, policy=Policy(**QUICK))
+    assert session.recover() == 0  # their sessions may be alive
+    clock.now += ledger.lease + 1
+    assert session.recover() == 1  # one answer is lost again
+    assert session.recover() == 1
+    assert (ledger.total(), ledger.at_risk()) == (6, 0)
+    assert session.predict("anna").reused == ("income",)
+    assert Session(system, [source]).recover() == 0
+
+
+def test_resolve(ledger, clock):
+    for entity in ("anna", "bert", "carl"):
+        ledger.claim(entity, [want(honours=False)], limits=NO_LIMITS)
+    keys = {row["entity"]: row["key"] for row in ledger.purchases()}
+    with pytest.raises(ValueError, match="unknown end"):
+        ledger.resolve(keys["anna"], paid=True)  # still under way
+    clock.now += ledger.lease + 1
+    ledger.resolve(keys["anna"], paid=False)
+    ledger.resolve(keys["bert"], paid=True, values={"bureau": {"bureau": np.float64(3)}})
+    ledger.resolve(keys["carl"], paid=True)
+    assert ledger.total() == 10
+    found = [ledger.claim(e, [want()], limits=NO_LIMITS) for e in ("anna", "bert", "carl")]
+    assert [len(claim.calls) for claim in found] == [1, 0, 1]
+    assert found[1].reused == {"bureau": {"bureau": 3.0}}
+    with pytest.raises(ValueError, match="unknown end"):
+        ledger.resolve(keys["bert"], paid=True)
+
+
+def test_a_lease_must_outlast_the_sources(tmp_path):
+    system, people = lender()
+    source = sold(people)
+    source.longest = 20.0
+    with (
+        Ledger(tmp_path / "books.db", lease=10) as ledger,
+        pytest.raises(ValueError, match="may take 20 s, and the ledger's lease is 10"),
+    ):
+        Session(system, [source], ledger=ledger)
+
+
+# -- killed at any moment ---------------------------------------------------------------------------
+
+
+def run_nursery(folder, n_kills):
+    script = Path(__file__).with_name("nursery.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(folder), str(n_kills)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1800,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["payments"] > n_kills, result
+    assert result["paid_twice"] == result["lost"] == result["phantom"] == 0, result
+    assert result["unsettled"] == 0, result
+    assert result["ledger_total"] == pytest.approx(result["bureau_total"])
+    assert result["largest_entity"] <= result["entity_cap"]
+    assert result["largest_window"] <= result["window_cap"]
+    assert result["bureau_total"] <= result["total_cap"]
+    return result
+
+
+def test_ten_kills(tmp_path):
+    run_nursery(tmp_path, 10)
+
+
+@pytest.mark.slow
+def test_a_thousand_kills(tmp_path):
+    assert run_nursery(tmp_path, 1000)["again"] > 100
+
+
+# -- reading, exporting, forgetting -----------------------------------------------------------------
+
+
+def test_summaries(ledger, clock):
+    system, people = lender()
+    session = Session(system, [sold(people)], ledger=ledger)
+    session.predict("anna")
+    clock.now += 86400
+    session.predict("bert")
+    assert ledger.by_day() == [
+        {"day": "2023-11-14", "purchases": 1, "spent": 1.0},
+        {"day": "2023-11-15", "purchases": 2, "spent": 6.0},
+    ]
+    assert ledger.by_item() == [
+        {"item": "income", "purchases": 2, "spent": 2.0},
+        {"item": "bureau", "purchases": 1, "spent": 5.0},
+    ]
+    (purchase,) = ledger.purchases("anna", values=True)
+    assert (purchase["price"], purchase["values"]) == (1.0, {"income": 3.0})
+    assert "7 paid" in repr(ledger)
+
+
+def test_export(ledger, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    system, people = lender()
+    Session(system, [sold(people)], ledger=ledger).predict("bert")
+    ledger.export(tmp_path / "books.csv", values=True)
+    with (tmp_path / "books.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["item"], float(row["price"]), row["values"]) for row in rows] == [
+        ("income", 1.0, '{"income": 0.5}'),
+        ("bureau", 5.0, '{"bureau": -2.0}'),
+    ]
+    ledger.export(tmp_path / "books.parquet")
+    table = parquet.read_table(tmp_path / "books.parquet").to_pydict()
+    assert table["price"] == [1.0, 5.0]
+    assert "values" not in table
+    with pytest.raises(ValueError, match=r"\.csv and \.parquet"):
+        ledger.export(tmp_path / "books.xlsx")
+
+
+def test_purge_forgets_values_and_keeps_money(tmp_path):
+    system, people = lender()
+    people["bert"]["bureau"] = -2.718281828459
+    path = tmp_path / "books.db"
+    with Ledger(path) as ledger:
+        session = Session(system, [sold(people)], ledger=ledger)
+        session.predict("bert")
+
+        def written():
+            return any(b"2.718281828459" in file.read_bytes() for file in tmp_path.iterdir())
+
+        assert written()
+        assert ledger.purge("bert") == 2
+        assert not written()  # not in the write-ahead log either
+        assert ledger.total() == 6
+        assert [row["values"] for row in ledger.purchases(values=True)] == [None, None]
+        assert session.predict("bert").cost == 6
+
+
+def test_purge_during_a_purchase(ledger):
+    (call,) = crash_after_claim(ledger, want())
+    assert ledger.purge("bert") == 0
+    ledger.close_calls([Outcome(call.key, {"bureau": {"bureau": 1.0}})])
+    (purchase,) = ledger.purchases(values=True)
+    assert (purchase["status"], purchase["values"]) == ("paid", None)
+    assert len(ledger.claim("bert", [want()], limits=NO_LIMITS).calls) == 1
+
+
+def test_states(ledger):
+    assert ledger.load_state("pacer") is None
+    ledger.save_state("pacer", {"position": 0.25})
+    ledger.save_state("pacer", {"position": 0.5})
+    assert ledger.load_state("pacer") == {"position": 0.5}
+
+
+# -- values and files ---------------------------------------------------------------------------------
+
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.just("1")
+)
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.one_of(st.text(max_size=3), st.integers(0, 9)), VALUES, max_size=6))
+def test_values_stay_what_they_are(values):
+    back = from_json(to_json(values))
+    assert list(back) == list(values)
+    for column, value in values.items():
+        assert type(back[column]) is type(value)
+        assert back[column] == value or (value != value and back[column] != back[column])
+
+
+def test_plain_values():
+    pd = pytest.importorskip("pandas")
+    assert plain(np.float32(0.1)) == float(np.float32(0.1))
+    assert plain(np.bool_(True)) is True
+    assert plain(pd.NA) is None
+    with pytest.raises(TypeError, match="a Timestamp, not a number"):
+        plain(pd.Timestamp("2020-01-01"))
+    assert name_to_json(np.int64(3)) == "3"
+    with pytest.raises(TypeError, match="texts or whole numbers"):
+        name_to_json(True)
+
+
+def test_files_of_another_format(tmp_path):
+    path = tmp_path / "books.db"
+    with Ledger(path) as ledger, ledger._store.transaction() as connection:
+        connection.execute("pragma user_version = 99")
+    with pytest.raises(ValueError, match="ledger of format 99"):
+        Ledger(path)
+    with pytest.raises(ValueError, match="'normal' or 'full'"):
+        Ledger(path, synchronous="off")
+    with pytest.raises(ValueError, match="lease is 0"):
+        Ledger(path, lease=0)
+
+
+def test_full_synchronous_and_a_ledger_that_is_closed_and_used_again(tmp_path):
+    system, people = lender()
+    ledger = Ledger(tmp_path / "books.db", synchronous="full")
+    session = Session(system, [sold(people)], ledger=ledger)
+    session.predict("anna")
+    ledger.close()
+    assert session.predict("anna").reused == ("income",)
+    ledger.close()
+
+
+def test_busy_books_are_waited_for(tmp_path):
+    with Ledger(tmp_path / "a.db") as one, Ledger(tmp_path / "a.db") as other:
+        held = threading.Event()
+
+        def hold():
+            with one._store.transaction():
+                held.set()
+                time.sleep(0.1)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait()
+        begin = time.perf_counter()
+        other.save_state("x", {})
+        assert time.perf_counter() - begin > 0.05
+        thread.join()
+
+
+def test_confidence_and_margin_gates_share_the_books(ledger):
+    """Two systems over the same items reuse each other's purchases."""
+    X = np.random.default_rng(1).normal(size=(6, 3))
+    costs = FeatureCosts([1, 2, 3])
+    systems = [
+        System((Stage(Sigmoid(0), gate, t), Stage(Sigmoid(2))), costs, np.array([0, 1]))
+        for gate, t in ((Margin(0), -0.5), (ConfidenceGate(), 0.2))
+    ]
+    source = MockSource(X, range(3))
+    for system in systems:
+        session = Session(system, [source], ledger=ledger)
+        for i in range(6):
+            session.predict(i)
+    assert set(source.paid.values()) == {1}
+    union = costs.of(np.logical_or(*(s.acquisition_mask(X) for s in systems)))
+    assert ledger.total() == union.sum()
+
+
+def test_source_error_says_what_was_paid():
+    error = SourceError("x", paid=False)
+    assert (error.paid, error.final, error.healthy) == (False, False, False)
