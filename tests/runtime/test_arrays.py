@@ -53,6 +53,7 @@ def npy(array=None, header=None):
         (npy(np.array([None, 1], dtype=object)), "pickled"),
         (npy(header=(b"NUMPY\x01", b"NUMPY\x09")), "not an array"),
         (npy(header=(b"'descr'", b"'other'")), "not an array"),
+        (npy(header=(b"{'descr'", b"\xbb'descr'")), "not an array"),
     ],
 )
 def test_headers_that_lie_are_refused(raw, message):

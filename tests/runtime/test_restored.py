@@ -1,5 +1,8 @@
 """Manifests that lie: about money, about parts, about their own form."""
 
+import copy
+import random
+
 import pytest
 from bundle_cases import store
 from forged import forge, members
@@ -107,3 +110,44 @@ def test_members_exchanged_for_each_other_are_refused_whatever_the_hashes(stored
         load(path)
     with pytest.raises(BundleError, match=r"the part says|the manifest says"):
         load(forge(stored, tmp_path / "b.sparing", replace=swapped))
+
+
+JUNK = [
+    *(None, True, 0, -1, 7, 10**30, 1e308, -0.5, "", "x", "nan", [], {}, [1], [[]], {"a": 1}),
+    *({"float": "inf"}, {"float": "nan"}, "os.system", [None], "parts/00000/arrays.npz"),
+]
+
+
+def places(value, path=()):
+    """Every place in nested data."""
+    if path:
+        yield path
+    for key in (
+        value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    ):
+        yield from places(value[key], (*path, key))
+
+
+def test_whatever_stands_in_a_manifest_nothing_but_a_bundle_error_comes_out(stored, tmp_path):
+    chance = random.Random(0)
+
+    def scribble(manifest):
+        *path, last = chance.choice([p for p in places(manifest) if p[0] != "members"])
+        place = manifest
+        for step in path:
+            place = place[step]
+        if chance.random() < 0.2:
+            place.pop(last)
+        else:
+            place[last] = copy.deepcopy(chance.choice(JUNK))
+
+    outcomes = set()
+    for _ in range(150):
+        path = forge(stored, tmp_path / "forged", manifest=scribble)
+        try:
+            load(path)
+        except BundleError:
+            outcomes.add("refused")
+        else:
+            outcomes.add("loaded")
+    assert "refused" in outcomes

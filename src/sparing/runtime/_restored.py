@@ -16,6 +16,8 @@ from sparing.system import ACCOUNTINGS, Stage, System
 
 Floats = NDArray[np.float64]
 
+_STAGE = {"name", "predictor", "gate", "threshold"}
+
 
 @dataclass(frozen=True)
 class StoredPoint:
@@ -133,10 +135,10 @@ class SystemReader:
         self.manifest = manifest
         self.costs = read_prices(manifest["prices"], "prices")
         self.classes = _classes(manifest["classes"])
-        columns = [read_label(name) for name in _list(manifest["columns"], "columns")]
+        columns = _labels(manifest["columns"], "columns")
         if tuple(columns) != self.costs.columns:
             raise BundleError("The columns are not those of the price list.")
-        items = [read_label(name) for name in _list(manifest["items"], "items")]
+        items = _labels(manifest["items"], "items")
         if tuple(items) != self.costs.items:
             raise BundleError("The items are not those of the price list.")
         self._records = [_record(manifest, "The system")] + [
@@ -156,8 +158,14 @@ class SystemReader:
         if record["accounting"] not in ACCOUNTINGS or not isinstance(record["has_full"], bool):
             raise BundleError(f"{where} needs an accounting and has_full.")
         for stage in _list(record["stages"], f"{where}, stages"):
-            if not isinstance(stage, dict) or not isinstance(stage.get("name"), str):
-                raise BundleError(f"{where} has a stage without a name: {stage!r}.")
+            if not isinstance(stage, dict) or not stage.keys() >= _STAGE:
+                raise BundleError(
+                    f"{where} has a stage that lacks one of {sorted(_STAGE)}: {stage!r}."
+                )
+            if not isinstance(stage["name"], str):
+                raise BundleError(
+                    f"{where} has a stage called {stage['name']!r}, which is not text."
+                )
             for what in ("predictor", "gate"):
                 number = stage.get(what)
                 if what == "gate" and number is None:
@@ -180,7 +188,7 @@ class SystemReader:
         """The main system; the columns its stages read must be those the manifest says they buy."""
         system = self._system(0, parts)
         for stage, record in zip(system.stages, self.manifest["stages"], strict=True):
-            said = [read_label(name) for name in _list(record.get("columns"), "columns of a stage")]
+            said = _labels(record.get("columns"), "columns of a stage")
             read = [self.costs.columns[j] for j in stage.columns]
             if said != read:
                 raise BundleError(
@@ -285,6 +293,13 @@ def _classes(content: Any) -> NDArray[Any]:
         return read_labels(content)
     except (ValueError, TypeError, OverflowError) as error:
         raise BundleError(f"classes: {error}") from error
+
+
+def _labels(value: Any, what: str) -> list[Any]:
+    try:
+        return [read_label(name) for name in _list(value, what)]
+    except ValueError as error:
+        raise BundleError(f"{what}: {error}") from error
 
 
 def _list(value: Any, what: str) -> list[Any]:
