@@ -366,6 +366,15 @@ def test_summaries(ledger, clock):
     assert "7 paid" in repr(ledger)
 
 
+def test_sums_of_many_small_prices_are_exact(ledger):
+    for i in range(300):
+        (call,) = ledger.claim(i, [want("income", 0.2)], limits=NO_LIMITS).calls
+        ledger.close_calls([Outcome(call.key, {"income": {"income": 1}})])
+    assert ledger.total() == 60.0
+    assert ledger.by_item() == [{"item": "income", "purchases": 300, "spent": 60.0}]
+    assert ledger.by_day()[0]["spent"] == 60.0
+
+
 def test_export(ledger, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     system, people = lender()
@@ -373,6 +382,7 @@ def test_export(ledger, tmp_path):
     ledger.export(tmp_path / "books.csv", values=True)
     with (tmp_path / "books.csv").open() as file:
         rows = list(csv.DictReader(file))
+    assert rows[0]["opened"] == "2023-11-14 22:13:20+00:00"
     assert [(row["item"], float(row["price"]), row["values"]) for row in rows] == [
         ("income", 1.0, '{"income": 0.5}'),
         ("bureau", 5.0, '{"bureau": -2.0}'),

@@ -80,6 +80,8 @@ def test_bounds_hold():
     for _ in range(10):
         pacer.update(0.0)
     assert pacer.position == 0.75
+    assert pacer.at_bound
+    assert repr(pacer).endswith("at its bound")
     assert pacer.thresholds == (-0.5,)
 
 

@@ -6,8 +6,8 @@ file. The values in it are personal data: keep the file as you keep those, and s
 
 from __future__ import annotations
 
-import csv
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 
 from sparing.runtime import _ledger_claims as claims
 from sparing.runtime._claim import Call, Claim, Outcome, Want
+from sparing.runtime._ledger_export import export
 from sparing.runtime._ledger_store import Store
 from sparing.runtime._values import from_json, name_to_json, plain
 from sparing.runtime.limits import Limits
@@ -167,12 +168,13 @@ class Ledger:
         return self._sum("status in ('open', 'unknown')", entity)
 
     def _sum(self, condition: str, entity: Hashable) -> float:
-        query = f"select total(price) from purchases where {condition}"
+        query = f"select price, count(*) from purchases where {condition}"
         values: tuple[str, ...] = ()
         if entity is not None:
             query, values = query + " and entity = ?", (name_to_json(entity),)
         with self._store.reading() as connection:
-            return float(connection.execute(query, values).fetchone()[0])
+            rows = connection.execute(query + " group by price", values).fetchall()
+        return math.fsum(price * count for price, count in rows)
 
     def purchases(
         self, entity: Hashable = None, *, status: str | None = None, values: bool = False
@@ -214,42 +216,30 @@ class Ledger:
 
     def _summary(self, group: str, name: str) -> list[dict[str, Any]]:
         query = (
-            f"select {group} as name, count(*) as purchases, total(price) as spent from purchases "
-            "where status = 'paid' group by 1 order by min(id)"
+            f"select {group} as name, price, count(*) as purchases from purchases where status = 'paid' "
+            "group by 1, 2 order by min(id)"
         )
         with self._store.reading() as connection:
             rows = connection.execute(query).fetchall()
+        # Added up here, price by price: a sum of many small floats in SQLite would show in the last digits.
+        prices: dict[str, list[tuple[float, int]]] = {}
+        for row in rows:
+            prices.setdefault(row["name"], []).append((row["price"], row["purchases"]))
         return [
-            {name: row["name"], "purchases": row["purchases"], "spent": row["spent"]}
-            for row in rows
+            {
+                name: group,
+                "purchases": sum(count for _, count in pairs),
+                "spent": math.fsum(price * count for price, count in pairs),
+            }
+            for group, pairs in prices.items()
         ]
 
     def export(self, path: str | os.PathLike[str], *, values: bool = False) -> None:
-        """Write all purchases to a ``.csv`` or ``.parquet`` file; ``values`` adds what was bought, as JSON."""
-        rows = self.purchases(values=values)
-        for row in rows:
-            if values and row["values"] is not None:
-                row["values"] = json.dumps({str(c): v for c, v in row["values"].items()})
-            row["entity"], row["item"] = str(row["entity"]), str(row["item"])
-        names = [*_PUBLIC, *(["values"] if values else [])]
-        suffix = Path(path).suffix
-        if suffix == ".csv":
-            with Path(path).open("w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, names)
-                writer.writeheader()
-                writer.writerows(rows)
-        elif suffix == ".parquet":
-            try:
-                import pyarrow
-                import pyarrow.parquet
-            except ImportError as error:
-                raise ImportError(
-                    "Parquet files are written with pyarrow: pip install 'sparing[serve]'."
-                ) from error
-            table = pyarrow.table({name: [row[name] for row in rows] for name in names})
-            pyarrow.parquet.write_table(table, path)
-        else:
-            raise ValueError(f"export writes .csv and .parquet files, not {str(path)!r}.")
+        """Write all purchases to a ``.csv`` or ``.parquet`` file, times in UTC.
+
+        ``values`` adds what was bought, as JSON: personal data.
+        """
+        export(self.purchases(values=values), path, [*_PUBLIC, *(["values"] if values else [])])
 
     # -- what people decide -----------------------------------------------------------------------
 

@@ -153,6 +153,11 @@ class Pacer:
         """Thresholds of the gates now."""
         return self._now
 
+    @property
+    def at_bound(self) -> bool:
+        """Whether it can go no further: while it stays here the target is out of reach."""
+        return self.position in self.bounds
+
     def update(self, cost: float) -> None:
         """Take note of what an answer cost, and move."""
         with self._lock:
@@ -201,10 +206,11 @@ class Pacer:
 
     def __repr__(self) -> str:
         mean = self.spent / self.n_answers if self.n_answers else float("nan")
-        return (
+        text = (
             f"Pacer(target={self.target:.10g}): {self.n_answers} answers at {mean:.4g} each, "
             f"position {self.position:.3f}"
         )
+        return text + (", at its bound" if self.at_bound else "")
 
 
 def _place(cuts: Floats, threshold: float) -> float:

@@ -168,9 +168,11 @@ class Session:
         try:
             answer: Answer = self._threads.run(self._flow(entity, known))
         except NoAnswerError as error:
-            self._pace(error.cost)
+            if self._pace(error.cost):
+                self._save()
             raise
-        self._pace(answer.cost)
+        if self._pace(answer.cost):
+            self._save()
         return answer
 
     async def apredict(self, entity: Hashable, known: Mapping[Any, Any] | None = None) -> Answer:
@@ -178,9 +180,11 @@ class Session:
         try:
             answer: Answer = await self._loop.run(self._flow(entity, known))
         except NoAnswerError as error:
-            self._pace(error.cost)
+            if self._pace(error.cost):
+                await asyncio.to_thread(self._save)
             raise
-        self._pace(answer.cost)
+        if self._pace(answer.cost):
+            await asyncio.to_thread(self._save)
         return answer
 
     def predict_many(
@@ -204,8 +208,7 @@ class Session:
             ``"raise"`` stops at the first error: nothing more is bought for entities that have not been begun.
             ``"return"`` puts the error in the place of the answer.
         """
-        work = _pairs(entities, known)
-        _check_many(concurrency, errors)
+        work = _work(entities, known, concurrency, errors)
         with ThreadPoolExecutor(concurrency, thread_name_prefix="sparing-row") as pool:
             futures = [pool.submit(self._one, *pair, errors) for pair in work]
             try:
@@ -231,8 +234,7 @@ class Session:
         errors: Literal["raise", "return"] = "raise",
     ) -> list[Any]:
         """:meth:`predict_many` in an event loop."""
-        work = _pairs(entities, known)
-        _check_many(concurrency, errors)
+        work = _work(entities, known, concurrency, errors)
         places = asyncio.Semaphore(concurrency)
 
         async def one(entity: Hashable, facts: Mapping[Any, Any] | None) -> Any:
@@ -257,13 +259,13 @@ class Session:
         thresholds = self._thresholds if self.pacer is None else self.pacer.thresholds
         return self._desk.flow(entity, known, thresholds)
 
-    def _pace(self, cost: float) -> None:
+    def _pace(self, cost: float) -> bool:
+        """Tell the pacer what an answer cost; whether its state ought to be saved."""
         if self.pacer is None:
-            return
+            return False
         self.pacer.update(cost)
         self._unsaved += 1
-        if self._unsaved >= _SAVE_EVERY:
-            self._save()
+        return self._unsaved >= _SAVE_EVERY
 
     def _save(self) -> None:
         self._unsaved = 0
@@ -333,18 +335,19 @@ class Session:
         return f"Session of {len(self.system.stages)} stages, sources {list(self.sources)}, {books}"
 
 
-def _pairs(
-    entities: Iterable[Hashable], known: Iterable[Mapping[Any, Any] | None] | None
+def _work(
+    entities: Iterable[Hashable],
+    known: Iterable[Mapping[Any, Any] | None] | None,
+    concurrency: int,
+    errors: str,
 ) -> list[tuple[Hashable, Mapping[Any, Any] | None]]:
+    """Entities with what is known about them, after a look at the other parameters."""
     everybody = list(entities)
     facts = [None] * len(everybody) if known is None else list(known)
     if len(facts) != len(everybody):
         raise ValueError(f"known has {len(facts)} entries for {len(everybody)} entities.")
-    return list(zip(everybody, facts, strict=True))
-
-
-def _check_many(concurrency: int, errors: str) -> None:
     if not concurrency >= 1:
         raise ValueError(f"concurrency is {concurrency!r}, must be at least 1.")
     if errors not in ("raise", "return"):
         raise ValueError(f"errors is 'raise' or 'return', not {errors!r}.")
+    return list(zip(everybody, facts, strict=True))
