@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparing._stored import read_label, read_labels
 from sparing.runtime._archive import BundleError
 from sparing.runtime._plain import read_plain, read_prices
+from sparing.runtime._types import empty_table
 from sparing.system import ACCOUNTINGS, Stage, System
 
 Floats = NDArray[np.float64]
@@ -109,6 +110,11 @@ class Bundle(System):
     def system(self) -> System:
         """The system alone."""
         return System(self.stages, self.costs, self.classes, self.accounting, self.has_full)
+
+    @property
+    def like(self) -> Any:
+        """A frame without rows, with the column types the system was fitted on, if these were stored; or None."""
+        return empty_table(self.manifest.get("types"), self.costs.columns)
 
     def with_costs(self, costs: Any) -> System:
         """The same stages at other prices; nothing is refitted."""

@@ -38,14 +38,24 @@ from sparing.runtime._outside import given_models
 from sparing.runtime._parts import Checked, PartWriter, build_parts, check_records
 from sparing.runtime._plain import plain, read_plain
 from sparing.runtime._restored import Bundle, SystemReader
+from sparing.runtime._types import check_types, plain_types
 from sparing.system import System
 
 FORMAT = 1
 """Format number written; this and all smaller ones can be read."""
 
 _ENTRIES = {
-    *("format", "made_by", "columns", "items", "prices", "classes", "accounting", "has_full"),
-    *("thresholds", "stages", "outside", "systems", "frontier", "certificate", "metadata"),
+    *("format", "made_by", "columns", "items", "types", "prices", "classes", "accounting"),
+    *(
+        "has_full",
+        "thresholds",
+        "stages",
+        "outside",
+        "systems",
+        "frontier",
+        "certificate",
+        "metadata",
+    ),
     *("parts", "members"),
 }
 _PACKAGES = ("sparing", "numpy", "scikit-learn", "lightgbm", "skops")
@@ -62,6 +72,7 @@ def save(
     certificate: Any = None,
     metadata: Mapping[str, Any] | None = None,
     outside: Collection[str] = (),
+    like: Any = None,
 ) -> str:
     """Store a fitted system in a file.
 
@@ -82,6 +93,9 @@ def save(
     outside : names of stages, default=()
         Stages, usually ``["full"]``, whose model is not written: too large, not scikit-learn's, or behind an API. Give
         it to :func:`load`. Gates, thresholds, columns and prices are stored as ever.
+    like : pandas or polars frame, optional
+        Rows as the system was fitted on; the types of their columns are stored, not the rows. Needed where a model
+        looks at types, such as pandas categories: ``load(path).like`` is an empty frame to make served rows after.
 
     Returns
     -------
@@ -106,6 +120,8 @@ def save(
     (True, {'trained': '2026-05-01'})
     """
     chosen, frontier, certificate, metadata = _what(system, frontier, certificate, metadata)
+    if like is None and isinstance(system, Bundle):
+        like = system.like
     if isinstance(outside, str):
         raise TypeError(f"outside is a list of stages: [{outside!r}].")
     parts = PartWriter(outside)
@@ -118,6 +134,7 @@ def save(
             "made_by": _versions(),
             "columns": [plain_label(name, "column") for name in chosen.costs.columns],
             "items": [plain_label(name, "item") for name in chosen.costs.items],
+            "types": None if like is None else plain_types(like, len(chosen.costs.columns)),
             "prices": writer.prices,
             "classes": writer.classes,
             "accounting": chosen.accounting,
@@ -313,6 +330,7 @@ def _verified(
     """Check everything that can be checked without building a part."""
     checked = check_records(manifest["parts"], members, trusted, kinds)
     reader = SystemReader(manifest)
+    check_types(manifest["types"], len(reader.costs.columns))
     if manifest["outside"] != sorted(_outside(manifest["parts"])):
         raise BundleError(f"{MANIFEST}: the models left outside are not those the parts lack.")
     if manifest["thresholds"] != [s["threshold"] for s in manifest["stages"][:-1]]:

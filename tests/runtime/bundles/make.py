@@ -84,6 +84,7 @@ def main():
         mixed.fit(frame, y > 0).with_thresholds(np.inf).system_,
         frame[:12],
         outside=["full"],
+        like=frame,
     )
 
 
