@@ -4,23 +4,37 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparing import AdaptGbrtClassifier, AdaptLinClassifier, GreedyMiserClassifier
+from sparing import (
+    AdaptGbrtClassifier,
+    AdaptLinClassifier,
+    AdaptLstsqClassifier,
+    GreedyMiserClassifier,
+    L1GateClassifier,
+)
 
 FOREST = RandomForestClassifier(5, oob_score=True, random_state=0)
 
 SMALL = [
     AdaptLinClassifier(FOREST, max_iter=3, random_state=0),
+    AdaptLstsqClassifier(FOREST, max_iter=3, cost_penalty=0.0, random_state=0),
     AdaptGbrtClassifier(FOREST, n_estimators=5, random_state=0),
     GreedyMiserClassifier(n_estimators=5, random_state=0),
+    L1GateClassifier(FOREST, Cs=3, class_weights=3, random_state=0),
 ]
-DEFAULT = [AdaptLinClassifier(), AdaptGbrtClassifier(), GreedyMiserClassifier()]
+DEFAULT = [
+    AdaptLinClassifier(),
+    AdaptLstsqClassifier(),
+    AdaptGbrtClassifier(),
+    GreedyMiserClassifier(),
+    L1GateClassifier(),
+]
 
 
 def expected_failures(estimator):
-    if isinstance(estimator, AdaptLinClassifier):
+    if isinstance(estimator, AdaptLinClassifier | L1GateClassifier):
         reason = (
             "the full model is fitted here, and its bootstrap samples or folds depend on the number of rows; with a "
-            "frozen one weights equal copies (test_adapt.py)"
+            "frozen one weights equal copies (test_adapt.py, adapt/test_lstsq.py, baselines/test_l1_gate.py)"
         )
     else:
         reason = (

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from sparing import AdaptLinClassifier, FeatureCosts
+from sparing import AdaptLinClassifier, AdaptLstsqClassifier, FeatureCosts, L1GateClassifier
 from sparing._alternation import Problem, alternate
 from sparing._full_model import fit_full_model
 from sparing._losses import full_loss
@@ -26,11 +26,12 @@ def outcome(model, X, y):
 # -- Synthetic-2: features chosen together with the gate --------------------------------------------------
 
 
+@pytest.mark.parametrize("learner", [AdaptLinClassifier, AdaptLstsqClassifier])
 @pytest.mark.parametrize("equal", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_default_settings_find_the_optimal_system(equal, seed):
+def test_default_settings_find_the_optimal_system(learner, equal, seed):
     X, y = make_synthetic2(equal=equal, random_state=seed)
-    model = AdaptLinClassifier(SVC(), full_rate=0.6, random_state=seed).fit(X, y)
+    model = learner(SVC(), full_rate=0.6, random_state=seed).fit(X, y)
     assert outcome(model, X, y) == (1.0, pytest.approx(OPTIMAL[equal], abs=1e-6))
     assert model.stages_[0].columns.tolist() == [1]
     sent = model.route(X) == 1
@@ -68,6 +69,20 @@ def test_the_best_single_feature_is_the_wrong_one_to_buy(equal):
     settled = X[:, 0] > 0
     assert round(float(np.where(settled, 1, 2).mean()), 6) == pytest.approx(SECOND[equal], abs=1e-6)
     assert SECOND[equal] > OPTIMAL[equal]
+
+
+@pytest.mark.parametrize("equal", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_l1_baseline_buys_it_and_needs_the_full_model_more_often(equal, seed):
+    X, y = make_synthetic2(equal=equal, random_state=seed)
+    model = L1GateClassifier(SVC(), full_rate=0.8, random_state=seed).fit(X, y)
+    assert outcome(model, X, y) == (1.0, pytest.approx(SECOND[equal], abs=1e-6))
+    assert model.stages_[0].columns.tolist() == [0]
+    found = [
+        (s.acquisition_cost(X).mean(), np.mean(s.predict(X) == y)) for s in model.staged_systems()
+    ]
+    best = min(cost for cost, accuracy in found if accuracy == 1.0)
+    assert best == pytest.approx(SECOND[equal], abs=1e-6)
 
 
 def optimal_starts(equal, standardize, seeds):

@@ -1,7 +1,7 @@
 """Predictions that spend only what they need."""
 
 from sparing.adapt import AdaptGbrtClassifier, AdaptLinClassifier, AdaptLstsqClassifier
-from sparing.baselines import BudgetPruneClassifier, GreedyMiserClassifier
+from sparing.baselines import BudgetPruneClassifier, GreedyMiserClassifier, L1GateClassifier
 from sparing.costs import FeatureCosts
 from sparing.displays import ConvergenceDisplay, FrontierDisplay, RoutingDisplay
 from sparing.frontier import Frontier
@@ -20,6 +20,7 @@ __all__ = [
     "FrontierDisplay",
     "GreedyMiserClassifier",
     "Guarantee",
+    "L1GateClassifier",
     "PromiseError",
     "RoutingDisplay",
     "System",

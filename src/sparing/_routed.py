@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -150,7 +151,11 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
         full_proba: Any,
         seed: int | None,
     ) -> FullModel | None:
-        try:
+        advice = (
+            "Encode it inside the full model, in a Pipeline with a ColumnTransformer: prices stay those of the raw "
+            "columns."
+        )
+        with text_named(X, advice):
             return fit_full_model(
                 self.estimator,
                 X,
@@ -161,14 +166,6 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
                 random_state=seed,
                 n_jobs=self.n_jobs,
             )
-        except ValueError as error:
-            texts = [name for name, values in _columns(X) if values.dtype.kind in "OU"]
-            if "could not convert string" not in str(error) or not texts:
-                raise
-            raise ValueError(
-                f"The full model does not take text, which column {short(texts)} holds ({error}). Encode it inside the "
-                "full model, in a Pipeline with a ColumnTransformer: prices stay those of the raw columns."
-            ) from error
 
     # -- checks ---------------------------------------------------------------------------------
 
@@ -333,6 +330,20 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
         other = copy(self)
         other.system_ = system
         return other
+
+
+@contextmanager
+def text_named(X: Any, advice: str) -> Iterator[None]:
+    """Say which columns hold text when a model inside cannot take it, and what to do about it."""
+    try:
+        yield
+    except ValueError as error:
+        texts = [name for name, values in _columns(X) if values.dtype.kind in "OU"]
+        if "could not convert string" not in str(error) or not texts:
+            raise
+        raise ValueError(
+            f"The full model does not take text, which column {short(texts)} holds ({error}). {advice}"
+        ) from error
 
 
 # -- cells ------------------------------------------------------------------------------------------

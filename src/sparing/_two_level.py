@@ -14,6 +14,9 @@ from sparing._routed import RoutedClassifier
 
 Floats = NDArray[np.float64]
 
+AUTO_SHARE = 0.1
+"""``cost_penalty="auto"`` of linear models: this share of the penalty at which nothing would be bought."""
+
 
 class TwoLevelClassifier(RoutedClassifier):
     """Base of the classifiers whose first stage is a cheap model f1 with a gate g."""
@@ -39,6 +42,12 @@ class TwoLevelClassifier(RoutedClassifier):
 
 def routed_objective(problem: Problem, full: FullModel, fit: EngineFit, price: float) -> float:
     """What a system is for, as a number: mean log-loss of its answers plus ``price`` × mean cost."""
+    loss, cost = routed_means(problem, full, fit)
+    return loss + price * cost
+
+
+def routed_means(problem: Problem, full: FullModel, fit: EngineFit) -> tuple[float, float]:
+    """Mean log-loss and mean cost of the answers of a system on the training rows; f0's losses are honest."""
     costs, n = problem.costs, len(problem.costs.columns)
     cheap = column_mask(fit.columns, n)
     every = cheap | column_mask(np.concatenate([s.columns for s in full.stages]), n)
@@ -46,4 +55,5 @@ def routed_objective(problem: Problem, full: FullModel, fit: EngineFit, price: f
     sent = fit.gate > 0
     loss = np.where(sent, problem.full_loss, cheap_loss(fit.cheap, problem.y))
     cost = np.where(sent, costs.of(every) + calls, costs.of(cheap))
-    return float(np.average(loss + price * cost, weights=problem.weight))
+    weight = problem.weight
+    return float(np.average(loss, weights=weight)), float(np.average(cost, weights=weight))

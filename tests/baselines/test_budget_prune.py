@@ -371,6 +371,19 @@ def test_refuses_a_forest_of_other_columns(data, forest):
         BudgetPruneClassifier(named).fit(other, y)
 
 
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas])
+@pytest.mark.parametrize("fitted", [False, True])
+def test_text_is_refused_by_name(library, fitted):
+    numbers = pd.DataFrame({"age": np.arange(40.0), "colour": np.arange(40.0) % 3})
+    y = np.arange(40) % 2
+    forest = RandomForestClassifier(3, random_state=0)
+    if fitted:
+        forest.fit(numbers, y)
+    texts = library(numbers.assign(colour=["red", "blue"] * 20))
+    with pytest.raises(ValueError, match=r"'colour'.*'red'.*encode before"):
+        BudgetPruneClassifier(forest).fit(texts, y)
+
+
 def test_refuses_rows_of_fewer_columns_later(data, fitted):
     with pytest.raises(ValueError, match="5 features"):
         fitted.predict(data[0][:, :5])

@@ -15,7 +15,7 @@ from sparing._alternation import Outcome, Problem, alternate
 from sparing._full_model import FullModel
 from sparing._routed import Training
 from sparing._settings import penalties
-from sparing._two_level import routed_objective
+from sparing._two_level import AUTO_SHARE, routed_objective
 from sparing.adapt.base import AdaptClassifier, Learnt
 from sparing.adapt.elimination import eliminate
 from sparing.engines.design import Design
@@ -27,8 +27,6 @@ from sparing.system import Stage
 
 Floats = NDArray[np.float64]
 
-AUTO_SHARE = 0.1
-"""``cost_penalty="auto"``: this share of the penalty at which nothing would be bought."""
 WEAK_SHARE = 0.02
 """Items are given up from a solution that has most of them: at no more than this share of that penalty."""
 

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparing._full_columns import column_use, unwrapped
 from sparing._full_model import FullModel, default_full_model, is_legacy
 from sparing._full_predictor import encode
-from sparing._routed import RoutedClassifier, Training
+from sparing._routed import RoutedClassifier, Training, text_named
 from sparing._rows import take_rows
 from sparing._settings import PENALTY_CONSTRAINT, penalties
 from sparing.baselines._pruned_forest import PrunedForest, has_seen, held_out, out_of_bag
@@ -36,6 +36,11 @@ Ints = NDArray[np.intp]
 
 _NONE = np.empty((0, 0))
 """Probabilities of the full model on the training rows, which pruning does not ask for."""
+
+_NO_TEXT = (
+    "A forest has no place for an encoder: encode before, and let the columns that stand for one text share its price "
+    "(FeatureCosts, shared)."
+)
 
 _MOST_EDGES = 50_000_000
 """Edges above which a cut takes more than about 6 GiB, and prices between trees are used instead."""
@@ -203,11 +208,12 @@ class BudgetPruneClassifier(RoutedClassifier):
         given = self.estimator
         if given is None:
             given = default_full_model(None, self.n_jobs).set_params(oob_score=False)
-        if is_legacy(given):
-            model = _checked_forest(unwrapped(given))
-            check_is_fitted(model)
-            return self._fitted_forest(model, X, y)
-        return self._new_forest(_checked_forest(given), X, y, weight, seed)
+        with text_named(X, _NO_TEXT):
+            if is_legacy(given):
+                model = _checked_forest(unwrapped(given))
+                check_is_fitted(model)
+                return self._fitted_forest(model, X, y)
+            return self._new_forest(_checked_forest(given), X, y, weight, seed)
 
     def _fitted_forest(self, forest: ForestClassifier, X: Any, y: NDArray[Any]) -> _Forest:
         use, rows = column_use(forest, X), np.arange(len(y))  # raises when the columns are others
@@ -277,9 +283,11 @@ class BudgetPruneClassifier(RoutedClassifier):
             raise ValueError(
                 f"sample_weight is 0 for all {len(weight)} rows held out to prune by: use pruning='oob'."
             )
+        with text_named(X, _NO_TEXT):
+            leaves = forest.apply(use.inputs_of(X))
         problem = ForestPruning(
             [tree.tree_ for tree in forest.estimators_],
-            forest.apply(use.inputs_of(X)),
+            leaves,
             training.y[full.rows],
             costs.needs if use.inputs is None else costs.needs[use.inputs],
             costs.item_prices,
