@@ -15,12 +15,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 
+import sparing
 from sparing import (
     AdaptGbrtClassifier,
     AdaptLinClassifier,
+    AdaptLstsqClassifier,
     BudgetPruneClassifier,
     FeatureCosts,
     GreedyMiserClassifier,
+    L1GateClassifier,
 )
 from sparing.runtime import save
 
@@ -88,6 +91,7 @@ CASES = {
         lambda: numbers(labels=(False, True)),
     ),
     "lin mixed": (AdaptLinClassifier(raw_pipeline(), feature_costs=COSTS, **FAST), mixed),
+    "lstsq": (AdaptLstsqClassifier(GaussianNB(), **FAST), numbers),
     "gbrt": (
         AdaptGbrtClassifier(RandomForestClassifier(7), cost_penalty=0.01, **TREES, **FAST),
         numbers,
@@ -102,10 +106,20 @@ CASES = {
         ),
         mixed,
     ),
+    "l1 gate": (L1GateClassifier(LogisticRegression(), **FAST), numbers),
     "miser": (GreedyMiserClassifier(random_state=0, **TREES), numbers),
     "prune": (BudgetPruneClassifier(RandomForestClassifier(7), random_state=0), numbers),
 }
 """Every routed classifier, labels of every kind, arrays and frames."""
+
+if hasattr(sparing, "CascadeClassifier"):
+    for stage_estimator in ("shared", LogisticRegression()):
+        CASES[f"cascade of {stage_estimator}"] = (
+            sparing.CascadeClassifier(
+                RandomForestClassifier(7), stage_estimator=stage_estimator, **FAST
+            ),
+            lambda: numbers(labels=("a", "b", "c")),
+        )
 
 
 @cache

@@ -22,8 +22,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+import sparing
 from handmade import Margin, Sigmoid, two_stages
-from sparing import AdaptLinClassifier, FeatureCosts, Frontier, GreedyMiserClassifier
+from sparing import (
+    AdaptLinClassifier,
+    Certificate,
+    FeatureCosts,
+    Frontier,
+    GreedyMiserClassifier,
+)
+from sparing._routed import RoutedClassifier
 from sparing._stored import Stored
 from sparing.runtime import Bundle, BundleError, inspect, load, save
 from sparing.runtime import _archive as archive
@@ -52,6 +60,14 @@ def test_a_classifier_comes_back_exactly(name, tmp_path):
     assert system.costs == clf.system_.costs
     assert system.classes.dtype == clf.classes_.dtype
     assert repr(system.system) == repr(clf.system_)
+
+
+def test_every_public_classifier_is_among_the_cases():
+    covered = {type(estimator) for estimator, _ in CASES.values()}
+    public = {getattr(sparing, name) for name in sparing.__all__}
+    routed = {c for c in public if isinstance(c, type) and issubclass(c, RoutedClassifier)}
+    # It stores a system that one of the others has learnt.
+    assert {c.__name__ for c in routed - covered} <= {"BudgetedClassifier"}
 
 
 def test_polars_frames_give_the_same_answers(tmp_path):
@@ -196,6 +212,24 @@ def test_parts_that_systems_share_are_stored_once(frontier, tmp_path):
     assert len({id(p.system.stages[-1].predictor) for p in system.frontier.points}) == 1
     one, many = ((tmp_path / f"{n}.sparing").stat().st_size for n in ("one", "many"))
     assert many < one + 40_000
+
+
+def test_a_certificate_is_stored_and_can_be_read_again(frontier, tmp_path):
+    clf, _ = fitted("gbrt")
+    certificate = Certificate(
+        *(0.95, (), 100, "accuracy", "stage", 0.9, float("nan"), 2.0, ("cheap", "full"), (0.5,)),
+        *((60, 40), (1.0, 3.5), (60, 40), {}, 1, 1, "ab12"),
+    )
+    save(clf, tmp_path / "a.sparing", certificate=certificate)
+    found = Certificate.from_json(json.dumps(load(tmp_path / "a.sparing").certificate))
+    assert repr(found) == repr(certificate)
+
+    class Certified:
+        system_ = clf.system_
+        certificate_ = certificate
+
+    save(Certified(), tmp_path / "b.sparing")
+    assert (tmp_path / "a.sparing").read_bytes() == (tmp_path / "b.sparing").read_bytes()
 
 
 def test_the_frontier_of_a_classifier_is_stored_unless_told_otherwise(frontier, tmp_path):

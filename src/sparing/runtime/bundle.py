@@ -87,7 +87,8 @@ def save(
         Other systems of the same fit. Parts they share are stored once. None stores the non-dominated systems of a
         classifier that has a frontier (``frontier_``), and that of a bundle that was loaded; ``False`` stores none.
     certificate : Certificate or plain data, optional
-        Comes back as plain data: ``Certificate.from_json(json.dumps(bundle.certificate))``.
+        None stores the one a classifier has (``certificate_``). It comes back as plain data:
+        ``Certificate.from_json(json.dumps(bundle.certificate))``.
     metadata : mapping of plain data, optional
         Anything worth keeping: who, when, which data.
     outside : names of stages, default=()
@@ -169,8 +170,11 @@ def _what(
         frontier = system.frontier if frontier is None else frontier
         certificate = system.certificate if certificate is None else certificate
         metadata = system.metadata if metadata is None else metadata
-    elif frontier is None and hasattr(system, "frontier_"):
-        frontier = system.frontier_.pareto()
+    else:
+        if frontier is None and hasattr(system, "frontier_"):
+            frontier = system.frontier_.pareto()
+        if certificate is None:
+            certificate = getattr(system, "certificate_", None)
     chosen = system
     for name in ("system_", "system"):
         if not isinstance(chosen, System):
