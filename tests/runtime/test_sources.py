@@ -90,6 +90,9 @@ def test_mapping_array_and_frame():
         assert type(found["score"]) is int  # whole numbers stay whole beside text
     array = MappingSource(np.arange(6.0).reshape(2, 3), [0, 1, 2])
     assert array.fetch(Request(1, (0, 2), (0, 2), "k")) == {0: 3.0, 2: 5.0}
+    for kind in (MappingSource, MockSource):
+        named = kind(np.arange(6.0).reshape(2, 3), ["a", "b"], columns=["a", "b", "c"])
+        assert named.fetch(Request(1, ("a",), ("a", "c"), "k")) == {"a": 3.0, "c": 5.0}
 
 
 @pytest.mark.parametrize("entity", [-1, 2, "x", True])
@@ -104,8 +107,13 @@ def test_tables_are_checked():
     pd = pytest.importorskip("pandas")
     with pytest.raises(SourceError, match="no column 'loans' for entity 'anna'"):
         MappingSource({"anna": {"score": 1}}, ["score"]).fetch(REQUEST)
-    with pytest.raises(SourceError, match="lacks one of the columns"):
-        MappingSource(np.zeros((1, 1)), [0]).fetch(Request(0, (0,), (7,), "k"))
+    for column in (7, "age"):
+        with pytest.raises(SourceError, match=r"array without the columns .* with `columns`"):
+            MappingSource(np.zeros((1, 1)), [0]).fetch(Request(0, (0,), (column,), "k"))
+    with pytest.raises(ValueError, match="columns has 2 names, the table 1 columns"):
+        MappingSource(np.zeros((1, 1)), [0], columns=["a", "b"])
+    with pytest.raises(TypeError, match="this dict has names"):
+        MappingSource({}, [0], columns=["a"])
     twice = pd.DataFrame({"score": [1, 2]}, index=["anna", "anna"])
     with pytest.raises(ValueError, match="'anna' more than once"):
         MappingSource(twice, ["score"])

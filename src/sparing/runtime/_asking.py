@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,9 @@ from sparing.runtime._values import Value
 from sparing.system import Decides, Stage
 
 Floats = NDArray[np.float64]
+
+_QUICK = 0.002
+"""Seconds a model may hold up an event loop."""
 
 
 class Said(NamedTuple):
@@ -26,10 +30,21 @@ class Said(NamedTuple):
 class AskedStage:
     """A stage with everything looked up that does not depend on the row."""
 
-    __slots__ = ("_decide", "_gate", "_make_row", "_predict_proba", "_reads_predictor", "name")
+    __slots__ = (
+        *(
+            "_decide",
+            "_gate",
+            "_make_row",
+            "_predict_proba",
+            "_reads_predictor",
+            "_seconds",
+            "name",
+        ),
+    )
 
     def __init__(self, stage: Stage, make_row: MakeRow) -> None:
         self.name = stage.name
+        self._seconds = np.inf
         self._make_row = make_row
         self._gate = stage.gate
         self._reads_predictor = stage.gate is not None and stage.gate.reads_predictor
@@ -37,8 +52,22 @@ class AskedStage:
         predictor: Any = stage.predictor
         self._decide = predictor.decide if isinstance(predictor, Decides) else None
 
+    @property
+    def quick(self) -> bool:
+        """Whether it has lately taken less time than handing it to a thread is worth."""
+        return self._seconds < _QUICK
+
     def ask(self, cells: list[Value], text: bool, threshold: float) -> Said:
         """Ask the gate, and the predictor if the row stops here."""
+        begin = time.perf_counter()
+        try:
+            return self._ask(cells, text, threshold)
+        finally:
+            seconds = time.perf_counter() - begin
+            # A slow one is believed at once, a quick one after a while.
+            self._seconds = max(seconds, min(0.8 * self._seconds, 1.0))
+
+    def _ask(self, cells: list[Value], text: bool, threshold: float) -> Said:
         X = self._make_row(cells, text)
         proba, score = None, np.nan
         if self._gate is not None:

@@ -32,9 +32,10 @@ class Pause(NamedTuple):
 
 
 class Compute(NamedTuple):
-    """Call a function that may block: the books, a model."""
+    """Call a function that may block, the books or a model; unless it is known to be quick."""
 
     function: Callable[[], Any]
+    quick: bool = False
 
 
 class Together(NamedTuple):
@@ -133,6 +134,8 @@ class Loop:
     async def _execute(self, command: Any) -> Any:
         kind = type(command)
         if kind is Compute:
+            if command.quick:
+                return command.function()
             return await asyncio.to_thread(command.function)
         if kind is Together:
             return await asyncio.gather(*map(self._outcome, command.flows))

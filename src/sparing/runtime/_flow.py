@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -98,7 +98,7 @@ class Desk:
             job.know(known, self._place, self._numbers)
         rounds = self.plan.rounds(job.known)
         last = len(self._stages) - 1
-        for k, stage in enumerate(self._stages):
+        for k in range(last + 1):
             buying, asking = self._steps[k]
             threshold = np.inf if k == last else thresholds[k]
             try:
@@ -109,9 +109,7 @@ class Desk:
                     job.elapsed[buying] = bought - begin
                     begin = bought
                 self._compute_derived(job, rounds[k])
-                said = yield from self._ask(
-                    job, k, partial(stage.ask, job.cells, job.text, threshold)
-                )
+                said = yield from self._ask(job, k, threshold)
                 job.elapsed[asking] = time.perf_counter() - begin
             except (SourceError, LimitError) as error:
                 return (yield from self._make_do(job, k, error))
@@ -121,10 +119,13 @@ class Desk:
                 return self._answer(job, k, said)
         raise AssertionError("The last stage always answers.")
 
-    def _ask(self, job: Job, k: int, ask: Callable[[], Said]) -> Flow:
+    def _ask(self, job: Job, k: int, threshold: float) -> Flow:
         """Ask a stage, and note in the books that its price was paid."""
+        stage = self._stages[k]
         try:
-            said = yield Compute(ask)
+            said: Said = yield Compute(
+                partial(stage.ask, job.cells, job.text, threshold), stage.quick
+            )
         except Exception as error:
             # A model behind an endpoint may have been paid, and nobody knows what happened in any other.
             paid = error.paid if isinstance(error, SourceError) else None

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from sparing.runtime._source import Request, Source, SourceError
@@ -20,7 +20,7 @@ class MockSource(Source):
 
     Parameters
     ----------
-    table : as for :class:`MappingSource`
+    table, columns : as for :class:`MappingSource`
     items, name, time_to_live
         As for :class:`Source`.
     latency : float or callable, default=0.0
@@ -56,6 +56,7 @@ class MockSource(Source):
         table: Any,
         items: Iterable[Hashable] | Mapping[Any, Iterable[Hashable]],
         *,
+        columns: Sequence[Hashable] | None = None,
         name: str = "mock",
         latency: float | Callable[[], float] = 0.0,
         faults: Iterable[Fault] = (),
@@ -69,7 +70,7 @@ class MockSource(Source):
             time_to_live=time_to_live,
             local=not callable(latency) and latency == 0,
         )
-        self._row = row_reader(table)
+        self._row = row_reader(table, columns)
         self._latency = latency
         self._faults = iter(faults)
         self._known: set[str] = set()

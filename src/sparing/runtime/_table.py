@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,24 +23,41 @@ def read_row(row: Callable[[Hashable], Any], request: Request, name: str) -> dic
         ) from None
     try:
         return {column: values[column] for column in request.columns}
-    except (KeyError, IndexError) as error:
+    except (KeyError, IndexError, TypeError) as error:
+        if isinstance(error, KeyError):
+            text = f"Source {name!r} has no column {error.args[0]!r} for entity {request.entity!r}."
+        else:
+            text = (
+                f"The table of source {name!r} is an array without the columns {list(request.columns)}: name its "
+                "columns with `columns`."
+            )
         raise SourceError(
-            f"Source {name!r} has no column {error.args[0]!r} for entity {request.entity!r}."
-            if isinstance(error, KeyError)
-            else f"Source {name!r} lacks one of the columns {list(request.columns)}.",
+            text,
             paid=False,
             final=True,
             healthy=True,
         ) from None
 
 
-def row_reader(table: Any) -> Callable[[Hashable], Any]:
-    """A function from entity to something that can be indexed by column."""
+def row_reader(table: Any, columns: Sequence[Hashable] | None = None) -> Callable[[Hashable], Any]:
+    """A function from entity to something that can be indexed by column; ``columns`` names those of an array."""
+    if columns is not None and not isinstance(table, np.ndarray):
+        raise TypeError(
+            f"columns names the columns of an array; this {type(table).__name__} has names."
+        )
     if isinstance(table, Mapping):
         return table.__getitem__
     if isinstance(table, np.ndarray):
         if table.ndim != 2:
             raise ValueError(f"A table has rows and columns, this one has shape {table.shape}.")
+        if columns is not None:
+            if len(columns) != table.shape[1]:
+                raise ValueError(
+                    f"columns has {len(columns)} names, the table {table.shape[1]} columns."
+                )
+            return lambda entity: dict(
+                zip(columns, table[_row_number(entity)].tolist(), strict=True)
+            )
         return lambda entity: table[_row_number(entity)].tolist()
     if hasattr(table, "loc") and hasattr(table, "columns"):
         if not table.index.is_unique:
@@ -48,8 +65,8 @@ def row_reader(table: Any) -> Callable[[Hashable], Any]:
             raise ValueError(f"The index of the table names entity {twice!r} more than once.")
         # Column by column: a row of a frame with mixed types would lose whole numbers to floats.
         place = {entity: i for i, entity in enumerate(table.index.tolist())}
-        columns = {name: table[name].tolist() for name in table.columns}
-        return lambda entity: _FrameRow(columns, place[entity])
+        lists = {name: table[name].tolist() for name in table.columns}
+        return lambda entity: _FrameRow(lists, place[entity])
     raise TypeError(
         f"A table is a mapping, an array or a pandas frame with the entities as its index, not {type(table).__name__}."
     )

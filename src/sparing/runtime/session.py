@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from sparing.runtime._answer import Answer, NoAnswerError
@@ -209,21 +208,25 @@ class Session:
             ``"return"`` puts the error in the place of the answer.
         """
         work = _work(entities, known, concurrency, errors)
-        with ThreadPoolExecutor(concurrency, thread_name_prefix="sparing-row") as pool:
-            futures = [pool.submit(self._one, *pair, errors) for pair in work]
-            try:
-                return [future.result() for future in futures]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        answers: list[Any] = [None] * len(work)
+        places = iter(range(len(work)))  # taking the next one is a single step of the interpreter
 
-    def _one(self, entity: Hashable, known: Mapping[Any, Any] | None, errors: str) -> Any:
-        try:
-            return self.predict(entity, known)
-        except Exception as error:
-            if errors == "return":
-                return error
-            raise
+        def worker() -> None:
+            for place in places:
+                try:
+                    answers[place] = self.predict(*work[place])
+                except BaseException as error:
+                    if errors == "raise" or not isinstance(error, Exception):
+                        for _ in places:  # nobody begins anything any more
+                            pass
+                        raise
+                    answers[place] = error
+
+        n_workers = max(1, min(concurrency, len(work)))
+        with ThreadPoolExecutor(n_workers, thread_name_prefix="sparing-row") as pool:
+            for future in [pool.submit(worker) for _ in range(n_workers)]:
+                future.result()
+        return answers
 
     async def apredict_many(
         self,
@@ -305,12 +308,7 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     async def aclose(self) -> None:
@@ -322,12 +320,7 @@ class Session:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.aclose()
 
     def __repr__(self) -> str:

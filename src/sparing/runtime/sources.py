@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sparing.runtime._http_source import HTTPSource
@@ -93,7 +93,9 @@ class MappingSource(Source):
     Parameters
     ----------
     table : mapping of entity to mapping of column to value, pandas frame, or array
-        Entities of an array are its row numbers, its columns are numbered.
+        Entities of an array are its row numbers.
+    columns : sequence, optional
+        Names of the columns of an array; without them they are numbered.
     items, name, time_to_live
         As for :class:`Source`. Reading memory costs nothing twice: keys are honoured.
 
@@ -112,11 +114,12 @@ class MappingSource(Source):
         table: Any,
         items: Items,
         *,
+        columns: Sequence[Hashable] | None = None,
         name: str = "table",
         time_to_live: float | None = None,
     ) -> None:
         super().__init__(items, name=name, honours_keys=True, time_to_live=time_to_live, local=True)
-        self._row = row_reader(table)
+        self._row = row_reader(table, columns)
 
     def fetch(self, request: Request) -> Mapping[Any, Any]:
         """The columns asked for of the entity's row."""
