@@ -215,6 +215,43 @@ def test_a_forged_booster_inside_a_model_is_refused_before_lightgbm_sees_it(monk
         check_model(changed(data, forge), "m", ())
 
 
+def stored_otherwise(kind, loader):
+    def forge(schema, files):
+        node = next(n for n in models._nodes(schema) if models._type(n) == kind)
+        node["__loader__"] = loader
+        # What would be built: the constructor called with these arguments, whatever the content says.
+        node["__reduce__"] = {"args": first_tuple(schema)}
+
+    return forge
+
+
+def first_tuple(schema):
+    return next(
+        (n for n in models._nodes(schema) if n.get("__loader__") == "TupleNode"),
+        {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": []},
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"), [(models._TREE, 3), (models._HIST_TREE, 7), (models._BOOSTER, -1)]
+)
+def test_what_is_looked_at_may_not_be_stored_in_another_way(kind, place):
+    data = pack_model(MODELS[place].fit(X, Y), "full")
+    with pytest.raises(BundleError, match=r"that is stored as LossNode|not about the 4 columns"):
+        check_model(changed(data, stored_otherwise(kind, "LossNode")), "m", ())
+
+
+def test_attributes_are_where_they_are_looked_for():
+    def forge(schema, files):
+        tree = next(
+            n for n in models._nodes(schema) if n.get("__class__") == "DecisionTreeClassifier"
+        )
+        tree["content"]["__loader__"] = "DefaultDictNode"
+
+    with pytest.raises(BundleError, match=r"not a plain dict|cannot be read by skops"):
+        check_model(changed(forest(), forge), "m", ())
+
+
 def test_a_schema_that_refers_back_to_itself_is_refused():
     def identify(schema, files):
         first_tree(schema)["__id__"] = 7

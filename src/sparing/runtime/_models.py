@@ -53,6 +53,8 @@ TRUSTED = (
 )
 """Types trusted beside those skops trusts by itself (scikit-learn's public estimators, numpy's types and ufuncs)."""
 
+_LOADERS = {_TREE: "TreeNode", _HIST_TREE: "ObjectNode", _BOOSTER: "ObjectNode"}
+"""How skops stores what is looked at; stored in another way it would be built from what nobody looked at."""
 _FORESTS = ("RandomForest", "ExtraTrees", "GradientBoosting")
 _NESTING = 200
 """Depth of nested containers in a model's schema; real ones stay far below it."""
@@ -198,6 +200,10 @@ class _Schema:
         checked: set[int] = set()
         for node in _nodes(schema):
             loader, name = node.get("__loader__"), str(node.get("__class__"))
+            if loader != _LOADERS.get(_type(node), loader):
+                raise self._error(f"a {name} that is stored as {loader}")
+            if loader == "ObjectNode" and not _has_plain_attributes(node):
+                raise self._error(f"a {name} whose attributes are not a plain dict")
             if loader == "TreeNode":
                 self._tree(node)
             elif _type(node) == _BOOSTER:
@@ -307,6 +313,15 @@ def _type(node: dict[str, Any]) -> str:
 
 def _has(node: dict[str, Any], name: str) -> bool:
     return _attribute(node, name) is not None
+
+
+def _has_plain_attributes(node: dict[str, Any]) -> bool:
+    """Whether the attributes of an object, if it has any, are where they are looked for."""
+    content = node.get("content")
+    return content is None or (
+        isinstance(content, dict)
+        and content.get("__loader__") in ("DictNode", "TupleNode", "JsonNode")
+    )
 
 
 def _attribute(node: Any, name: str) -> Any:
