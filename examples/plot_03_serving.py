@@ -2,9 +2,9 @@
 A served system buys what it needs
 ==================================
 
-A patient comes in; every test costs money. The session buys the questions and the one blood test that the cheap stage
-reads, answers most patients with them, and orders the other tests only for those the gate sends on. The ledger keeps
-the books: nobody pays twice for a test that is still valid. Run as a script it writes ``out/serving.png``.
+A patient comes in; every test costs money. The session orders the few blood tests that the cheap stage reads, answers
+most patients with them, and orders the rest only for those the gate sends on. The ledger keeps the books: nobody pays
+twice for a test that is still valid. Run as a script it writes ``out/serving.png``.
 """
 
 from pathlib import Path

@@ -96,15 +96,21 @@ def claim(
     )
     _set_status(connection, retired, live=0)
     calls = [_again(connection, key, source, now + lease) for key, source in again.items()]
+    windows = _windows(connection)
     calls += _open(connection, name, buying, now, lease)
+    for want in buying:
+        _spend(connection, windows, want.price, now)
     key = None
     if asking is not None and asking[1] > 0:
         key = new_key()
         call = Want(asking[0], "", asking[1], None, False, ())
         _insert(connection, "call", name, call, key, now, lease)
-        _spend(connection, asking[1], now)
-    if price:
-        _forget_old_buckets(connection, now)
+        _spend(connection, windows, asking[1], now)
+    for seconds in windows if price else ():
+        connection.execute(
+            "delete from spending where seconds = ? and bucket < ?",
+            (seconds, _bucket(seconds, now) - 2 * BUCKETS),
+        )
     return Claim(tuple(calls), reused, tuple(waiting), (), key)
 
 
@@ -152,7 +158,6 @@ def _open(
         key = new_key()
         for want in group:
             _insert(connection, "item", entity, want, key, now, lease)
-            _spend(connection, want.price, now)
         items = tuple(want.item for want in group)
         calls.append(Call(key, source, items, tuple(want.columns for want in group)))
     return calls
@@ -221,12 +226,13 @@ def give_back(connection: sqlite3.Connection, key: str, now: float, reason: str)
         "select id, price, opened from purchases where key = ? and status in ('open', 'unknown')",
         (key,),
     ).fetchall()
+    windows = _windows(connection)
     for row in rows:
         connection.execute(
             "update purchases set status = 'failed', live = 0, settled = ?, reason = ? where id = ?",
             (now, reason, row["id"]),
         )
-        _spend(connection, -row["price"], row["opened"])
+        _spend(connection, windows, -row["price"], row["opened"])
 
 
 # -- what is spent ----------------------------------------------------------------------------------
@@ -263,10 +269,15 @@ def watch(connection: sqlite3.Connection, seconds: float, now: float) -> None:
         _add(connection, seconds, row["opened"], row["price"])
 
 
-def _spend(connection: sqlite3.Connection, price: float, when: float) -> None:
-    if price:
-        for (seconds,) in connection.execute("select seconds from windows").fetchall():
-            _add(connection, seconds, when, price)
+def _windows(connection: sqlite3.Connection) -> list[float]:
+    return [seconds for (seconds,) in connection.execute("select seconds from windows")]
+
+
+def _spend(
+    connection: sqlite3.Connection, windows: Iterable[float], price: float, when: float
+) -> None:
+    for seconds in windows if price else ():
+        _add(connection, seconds, when, price)
 
 
 def _add(connection: sqlite3.Connection, seconds: float, when: float, price: float) -> None:
@@ -278,11 +289,3 @@ def _add(connection: sqlite3.Connection, seconds: float, when: float, price: flo
 
 def _bucket(seconds: float, when: float) -> int:
     return int(when // (seconds / BUCKETS))
-
-
-def _forget_old_buckets(connection: sqlite3.Connection, now: float) -> None:
-    for (seconds,) in connection.execute("select seconds from windows").fetchall():
-        connection.execute(
-            "delete from spending where seconds = ? and bucket < ?",
-            (seconds, _bucket(seconds, now) - 2 * BUCKETS),
-        )

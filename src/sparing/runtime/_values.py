@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -119,12 +120,14 @@ def from_json(text: str) -> dict[Hashable, Value]:
     return dict(json.loads(text))
 
 
+@lru_cache(maxsize=4096, typed=True)
 def name_to_json(name: Hashable) -> str:
     """A text or a whole number, such that 1 and "1" stay apart."""
     return json.dumps(_name(name))
 
 
-def names_to_json(names: Iterable[Hashable]) -> str:
+@lru_cache(maxsize=4096, typed=True)
+def names_to_json(names: tuple[Hashable, ...]) -> str:
     """Several of them."""
     return json.dumps([_name(name) for name in names])
 
