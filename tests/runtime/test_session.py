@@ -553,6 +553,21 @@ def test_an_endpoint_model_that_fails_degrades(tmp_path):
         assert ledger.at_risk() == 0
 
 
+def test_after_an_error_nothing_more_is_begun():
+    system, X = three_stages(), rows(5)
+    for asynchronous in (False, True):
+        source = sold(system, X, latency=0.002)
+        session = Session(system, [source])
+        everybody = [99, *[i % 5 for i in range(500)]]
+        if asynchronous:
+            with pytest.raises(NoAnswerError):
+                asyncio.run(session.apredict_many(everybody, concurrency=4))
+        else:
+            with pytest.raises(NoAnswerError):
+                session.predict_many(everybody, concurrency=4)
+        assert source.n_calls < 50
+
+
 def test_repr():
     system, people = lender()
     session = Session(

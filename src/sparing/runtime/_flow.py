@@ -162,7 +162,10 @@ class Desk:
                 reachable = j != k and (j <= job.asked or not self._call_prices[j])
                 columns = self.system.stages[j].predictor.columns.tolist()
                 if reachable and job.there.issuperset(columns):
-                    said = yield Compute(partial(self._stages[j].answer, job.cells, job.text))
+                    try:
+                        said = yield Compute(partial(self._stages[j].answer, job.cells, job.text))
+                    except SourceError:  # a model behind an endpoint: the next best
+                        continue
                     return self._answer(job, j, said, str(error))
         raise NoAnswerError(
             f"No answer for entity {job.entity!r} at stage {k} ({self._stages[k].name}): {error}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, Literal, Self
 
 from sparing.runtime._answer import Answer, NoAnswerError
@@ -42,7 +42,8 @@ class Session:
     limits : Limits, optional
         Hard caps. Without a ledger they hold in this session.
     pacer : Pacer, optional
-        Moves the thresholds so that the average spend follows a target. With a ledger its state is kept there.
+        Moves the thresholds so that the average spend follows a target. With a ledger its state is kept there; each
+        process paces its own traffic, and the state written last is the one a new session begins with.
     policy : Policy, optional
         What happens when something fails.
     derive : mapping of column to function, optional
@@ -57,7 +58,8 @@ class Session:
     A row is bought by stage, all columns of every stage entered, whatever the system's own accounting:
     ``answer.cost`` is ``system.acquisition_cost(X, accounting="stage", owned=…)`` of the row.
 
-    A session may be shared by threads.
+    A session may be shared by threads. A model behind an endpoint that raises :class:`SourceError` is treated like a
+    source that fails; any other error of a model is the caller's.
 
     Examples
     --------
@@ -215,17 +217,22 @@ class Session:
             for place in places:
                 try:
                     answers[place] = self.predict(*work[place])
-                except BaseException as error:
-                    if errors == "raise" or not isinstance(error, Exception):
-                        for _ in places:  # nobody begins anything any more
-                            pass
+                except Exception as error:
+                    if errors == "raise":
                         raise
                     answers[place] = error
 
         n_workers = max(1, min(concurrency, len(work)))
         with ThreadPoolExecutor(n_workers, thread_name_prefix="sparing-row") as pool:
-            for future in [pool.submit(worker) for _ in range(n_workers)]:
-                future.result()
+            workers = [pool.submit(worker) for _ in range(n_workers)]
+            try:
+                for done in as_completed(workers):
+                    done.result()
+            finally:
+                for _ in (
+                    places
+                ):  # after an error, or a key of the keyboard, nobody begins anything any more
+                    pass
         return answers
 
     async def apredict_many(
@@ -238,25 +245,26 @@ class Session:
     ) -> list[Any]:
         """:meth:`predict_many` in an event loop."""
         work = _work(entities, known, concurrency, errors)
-        places = asyncio.Semaphore(concurrency)
+        answers: list[Any] = [None] * len(work)
+        places = iter(range(len(work)))
 
-        async def one(entity: Hashable, facts: Mapping[Any, Any] | None) -> Any:
-            async with places:
+        async def worker() -> None:
+            for place in places:
                 try:
-                    return await self.apredict(entity, facts)
+                    answers[place] = await self.apredict(*work[place])
                 except Exception as error:
-                    if errors == "return":
-                        return error
-                    raise
+                    if errors == "raise":
+                        for _ in places:  # what is under way ends well: it may have been paid
+                            pass
+                        raise
+                    answers[place] = error
 
-        if errors == "return":
-            return await asyncio.gather(*(one(*pair) for pair in work))
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(one(*pair)) for pair in work]
-        except BaseExceptionGroup as several:
-            raise several.exceptions[0] from None
-        return [task.result() for task in tasks]
+        n_workers = max(1, min(concurrency, len(work)))
+        ends = await asyncio.gather(*(worker() for _ in range(n_workers)), return_exceptions=True)
+        for end in ends:
+            if end is not None:
+                raise end
+        return answers
 
     def _flow(self, entity: Hashable, known: Mapping[Any, Any] | None) -> Flow:
         thresholds = self._thresholds if self.pacer is None else self.pacer.thresholds
@@ -299,7 +307,7 @@ class Session:
         return done
 
     def close(self) -> None:
-        """Keep the pacer's state, and close sources and threads; the ledger stays open, it may be others' too."""
+        """Keep the pacer's state, close the sources and the threads; the ledger stays open."""
         self._save()
         self._threads.close()
         for source in self.sources.values():
