@@ -76,3 +76,36 @@ def test_nothing_bought_is_a_step_too():
     assert len(np.unique(step.cheap)) == len(np.unique(step.gate)) == 1
     refit = stepper(penalty=10.0).debiased(Q, step)
     np.testing.assert_allclose(refit.cheap, step.cheap, atol=1e-5)
+
+
+# -- a least-squares gate --------------------------------------------------------------------------------
+
+
+def test_a_least_squares_gate_is_fitted_to_the_log_odds():
+    q = np.clip(Q, 0.05, 0.95)
+    step = stepper(penalty=0.0, gate_loss="lstsq")(q, None)
+    fit = ROWS.solve(q, None, ridge=1e-3, gate_loss="lstsq", gate_target=np.log(q / (1 - q)))
+    np.testing.assert_allclose(step.fit.coef, fit.coef, atol=1e-5)
+    # f1 does not care how the gate is fitted.
+    np.testing.assert_allclose(step.cheap, stepper(penalty=0.0)(q, None).cheap, atol=1e-4)
+    assert np.corrcoef(step.gate, Z[:, 3])[0, 1] > 0.5
+    # Rows that surely stay or go have finite log-odds too.
+    assert np.isfinite(stepper(gate_loss="lstsq")(np.round(q), None).gate).all()
+
+
+def test_f1_of_the_rows_a_gate_leaves_to_it():
+    step = stepper(penalty=0.0)(Q, None)
+    routed = stepper(penalty=0.0).routed(step)
+    kept = step.gate <= 0
+    assert 0 < kept.mean() < 1
+    np.testing.assert_array_equal(routed.gate, step.gate)
+    alone = LinearProblem(Z[kept], Y[kept], 2).solve(
+        None, None, ridge=1e-3 / kept.mean(), gate=False
+    )
+    np.testing.assert_allclose(routed.fit.coef[:, 0], alone.coef[:, 0], atol=1e-4)
+
+
+def test_a_gate_that_leaves_nothing_changes_nothing():
+    step = stepper(penalty=0.0)(np.full(300, 0.99), None)
+    assert (step.gate > 0).all()
+    assert stepper(penalty=0.0).routed(step) is step
