@@ -3,6 +3,7 @@
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from handmade import Margin, Sigmoid, table, two_stages
-from sparing import AdaptGbrtClassifier, AdaptLinClassifier, FeatureCosts
+from sparing import AdaptGbrtClassifier, AdaptLinClassifier, FeatureCosts, GreedyMiserClassifier
 from sparing.costs import FeatureCosts as Costs
 from sparing.runtime import (
     CallableSource,
@@ -28,6 +30,8 @@ from sparing.runtime import (
     Policy,
     Session,
     SourceError,
+    load,
+    save,
 )
 from sparing.runtime._examples import lender
 from sparing.system import ConfidenceGate, Stage, System
@@ -120,6 +124,40 @@ def test_learnt_systems(learnt, name):
         answers = session.predict_many(range(80), concurrency=4)
     check_against_batch(session, some, answers, system)
     assert 0.2 < system.route(some).mean() < 0.8
+
+
+def test_a_model_of_models(learnt):
+    """A routed classifier as the full model of another: three stages, and path accounting below."""
+    X, classifiers = learnt
+    y = classifiers["refit"].predict(X)
+    clf = AdaptLinClassifier(
+        FrozenEstimator(classifiers["refit"]), feature_costs=[1, 2, 3, 1, 1], random_state=0
+    ).fit(X, y)
+    system = clf.system_.with_thresholds([-0.5, *clf.system_.thresholds[1:]])
+    assert len(system.stages) == 3
+    session = Session(system, [MappingSource(X, range(5))])
+    check_against_batch(session, X[:60], [session.predict(i) for i in range(60)], system)
+
+
+@pytest.mark.parametrize("accounting", ["stage", "path"])
+def test_one_stage_and_path_accounting(learnt, accounting):
+    """What is served is bought by stage, whatever the system counts."""
+    X, classifiers = learnt
+    y = classifiers["refit"].predict(X)
+    clf = GreedyMiserClassifier(
+        feature_costs=FeatureCosts([1, 2, 3, 1, 1], call_price=7), n_estimators=10, random_state=0
+    ).fit(X, y)
+    system = replace(clf.system_, accounting=accounting)
+    session = Session(system, [MappingSource(X, range(5))])
+    check_against_batch(session, X[:30], [session.predict(i) for i in range(30)], system)
+
+
+def test_a_bundle_is_served(learnt, tmp_path):
+    X, classifiers = learnt
+    system = classifiers["joint"].system_
+    save(system, tmp_path / "model.sparing")
+    session = Session(load(tmp_path / "model.sparing"), [MappingSource(X, range(5))])
+    check_against_batch(session, X[:30], [session.predict(i) for i in range(30)], system)
 
 
 def test_threads_share_a_session(learnt):
