@@ -11,6 +11,7 @@ import signal
 import sqlite3
 import sys
 import time
+import traceback
 from collections import Counter
 from contextlib import closing, suppress
 from pathlib import Path
@@ -106,9 +107,19 @@ def start(*arguments):
     if pid == 0:
         try:
             work(*arguments)
+        except BaseException:
+            traceback.print_exc()
         finally:
+            sys.stderr.flush()
             os._exit(1)
     return pid
+
+
+def killed(pid):
+    """Kill a worker of ours; False when it had died of something else."""
+    os.kill(pid, signal.SIGKILL)  # a zombie until it is waited for: the number is still its own
+    _, status = os.waitpid(pid, 0)
+    return os.WIFSIGNALED(status)
 
 
 def main(folder, n_kills, honours_keys):
@@ -126,18 +137,15 @@ def main(folder, n_kills, honours_keys):
     session(folder, total, honours_keys).ledger.close()
     arguments = (folder, total, counter, honours_keys)
     workers = [start(*arguments) for _ in range(N_WORKERS)]
-    begin = time.monotonic()
+    begin, crashed = time.monotonic(), 0
     for kill in range(n_kills):
         time.sleep(random.uniform(0.0, 0.06))
         (folder / "next").write_text(str(4 * kill))
         (folder / "next").replace(counter)  # never half a number
         victim = random.randrange(N_WORKERS)
-        os.kill(workers[victim], signal.SIGKILL)
-        os.waitpid(workers[victim], 0)
+        crashed += not killed(workers[victim])
         workers[victim] = start(*arguments)
-    for pid in workers:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+    crashed += sum(not killed(pid) for pid in workers)
     seconds = time.monotonic() - begin
     time.sleep(LEASE + 0.05)
     last = session(folder, total, honours_keys)
@@ -145,7 +153,10 @@ def main(folder, n_kills, honours_keys):
     recovered += last.recover()  # the source may have lost an answer once more
     recovered += last.recover()
     print(
-        json.dumps({"seconds": seconds, "recovered": recovered} | judge(folder, last.ledger, total))
+        json.dumps(
+            {"seconds": seconds, "crashed": crashed, "recovered": recovered}
+            | judge(folder, last.ledger, total)
+        )
     )
 
 

@@ -397,25 +397,25 @@ def parallel_system():
 
 def test_one_round_trip_asks_all_sources_at_once():
     X = rows(5, 3)
-    sources = [MockSource(X, [j], name=f"s{j}", latency=0.08) for j in range(3)]
+    sources = [MockSource(X, [j], name=f"s{j}", latency=0.3) for j in range(3)]
     session = Session(parallel_system(), sources)
     begin = time.perf_counter()
     answer = session.predict(0)
-    assert time.perf_counter() - begin < 0.2
-    assert 0.08 <= answer.elapsed["buy 0"] < 0.2
+    assert time.perf_counter() - begin < 0.8
+    assert 0.3 <= answer.elapsed["buy 0"] < 0.8
     begin = time.perf_counter()
     asyncio.run(session.apredict(1))
-    assert time.perf_counter() - begin < 0.2
+    assert time.perf_counter() - begin < 0.8
     assert [source.n_calls for source in sources] == [2, 2, 2]
 
 
 def test_many_at_once_in_their_order():
     system, X = three_stages(), rows(40)
-    source = sold(system, X, latency=0.01)
+    source = sold(system, X, latency=0.05)
     session = Session(system, [source])
     begin = time.perf_counter()
     answers = session.predict_many(range(40), concurrency=20)
-    assert time.perf_counter() - begin < 0.5 * 40 * 0.01
+    assert time.perf_counter() - begin < 0.5 * 40 * 0.05
     check_against_batch(session, X, answers, system)
     again = asyncio.run(session.apredict_many(range(40), concurrency=20))
     check_against_batch(session, X, again, system)
@@ -554,13 +554,13 @@ def test_missing_values_are_answers_unless_refused():
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_timeout_of_a_source_without_one(asynchronous):
     system, people = lender()
-    source = MockSource(people, ["income", "bureau"], latency=0.5)
+    source = MockSource(people, ["income", "bureau"], latency=1.0)
     session = Session(system, [source], policy=Policy(timeout=0.02, retries=0))
     ask = (lambda who: asyncio.run(session.apredict(who))) if asynchronous else session.predict
     begin = time.perf_counter()
     with pytest.raises(NoAnswerError, match=r"no answer within 0\.02 s"):
         ask("anna")
-    assert time.perf_counter() - begin < 0.4
+    assert time.perf_counter() - begin < 0.9
 
 
 def test_errors_of_models_are_not_hidden():
