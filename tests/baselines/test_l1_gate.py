@@ -196,7 +196,13 @@ def test_penalties_and_bounds_only_choose():
     several = l1_gate(cost_penalty=[10.0, 0.0], full_rate=[0.9, 0.5]).fit(X, Y)
     np.testing.assert_array_equal(several.predict_proba(NEW), dear.predict_proba(NEW))
     nobody = l1_gate(full_rate=0.0).fit(X, Y)
-    assert not nobody.route(X).any()
+    assert not nobody.route(NEW).any()
+    # Its gate still tells rows apart, for whoever sets another threshold later.
+    shares = [
+        nobody.with_thresholds(t).route(NEW).mean()
+        for t in np.sort(nobody.gate_function(NEW))[::60]
+    ]
+    assert len(set(shares)) == 5
     cents, euros = (l1_gate(feature_costs=unit * np.ones(6)).fit(X, Y) for unit in (100, 1))
     assert cents.cost_penalty_ == pytest.approx(euros.cost_penalty_ / 100)
     assert cents.stages_[0].columns.tolist() == euros.stages_[0].columns.tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from sparing.system import Stage
 Floats = NDArray[np.float64]
 
 _NEVER = 30.0
-"""Log-odds of a gate for an f1 that is never wrong, or always: its regression has no end."""
+"""Log-odds of a gate for an f1 that is never wrong, or always: its regression has no end. As far are the ends of a
+sweep from all rows."""
 
 
 def thresholded(
@@ -100,21 +101,23 @@ class SupportSolver:
         cheap = f1.scores(Z)[0]
         wrong = (cheap_proba(cheap).argmax(axis=1) != y).astype(np.intp)
         predictor = LinearPredictor(LinearScores.of(design, f1.coef, f1.intercept))
-        tried, gate = list[Tried](), None
+        gates = list[LinearFit]()
         for class_weight in self.class_weights:
             sides = np.where(wrong, class_weight, 1.0 - class_weight)
             sides = sides if weight is None else sides * weight
-            gate = self._gate(Z, wrong, sides, gate)
-            scores = LinearGate(LinearScores.of(design, gate.coef, gate.intercept))
-            stage = Stage(predictor, scores, name="cheap")
-            steps = max(f1.n_iter, gate.n_iter)
-            tried.append(self._judge(stage, cheap, gate.scores(Z)[0], float(class_weight), steps))
+            gates.append(self._gate(Z, wrong, sides, gates[-1] if gates else None))
+        tried = [
+            self._tried(design, Z, predictor, cheap, gate, float(class_weight))
+            for gate, class_weight in zip(gates, self.class_weights, strict=True)
+        ]
+        # The ends of the sweep: the outermost gates moved out of reach, so that other thresholds can still be set.
+        # No regression of their own, they stand for f1's in the count of steps.
         ends = list[Tried]()
-        for class_weight, side in ((0.0, 0), (1.0, 1)):
-            gate = _constant(Z.shape[1], side)
-            scores = LinearGate(LinearScores.of(design, gate.coef, gate.intercept))
-            stage = Stage(predictor, scores, name="cheap")
-            ends.append(self._judge(stage, cheap, gate.scores(Z)[0], class_weight, f1.n_iter))
+        for class_weight, gate, side in ((0.0, gates[0], -1.0), (1.0, gates[-1], 1.0)):
+            reach = max(0.0, float(np.max(-side * gate.scores(Z)[0])))
+            intercept = gate.intercept + side * (reach + _NEVER)
+            moved = replace(gate, intercept=intercept, n_iter=f1.n_iter)
+            ends.append(self._tried(design, Z, predictor, cheap, moved, class_weight))
         return [ends[0], *tried, ends[1]]
 
     def _gate(
@@ -146,9 +149,17 @@ class SupportSolver:
             gate=False,
         )
 
-    def _judge(
-        self, stage: Stage, cheap: Floats, gate: Floats, class_weight: float, n_iter: int
+    def _tried(
+        self,
+        design: Design,
+        Z: Floats,
+        predictor: LinearPredictor,
+        cheap: Floats,
+        gate: LinearFit,
+        class_weight: float,
     ) -> Tried:
-        loss, cost = routed_means(self.problem, self.full, _Scored(cheap, gate, stage.columns))
-        rate = float(np.average(gate > 0, weights=self.problem.weight))
-        return Tried(stage, class_weight, loss, cost, rate, n_iter)
+        served = LinearGate(LinearScores.of(design, gate.coef, gate.intercept))
+        stage, scores = Stage(predictor, served, name="cheap"), gate.scores(Z)[0]
+        loss, cost = routed_means(self.problem, self.full, _Scored(cheap, scores, stage.columns))
+        rate = float(np.average(scores > 0, weights=self.problem.weight))
+        return Tried(stage, class_weight, loss, cost, rate, gate.n_iter)
