@@ -25,10 +25,14 @@ def booster(**params):
 def test_models_that_lightgbm_wrote_pass(params):
     text = booster(**params).model_to_string()
     assert "num_cat=1" in text or "num_cat=2" in text
-    check_booster(text, "x")
+    check_booster(text, "x", settings=True)
+    with pytest.raises(BundleError, match=r"after its trees it says|trained for"):
+        check_booster(text, "x")
 
 
-TEXT = booster().model_to_string()
+WHOLE = booster().model_to_string()
+TEXT = WHOLE[: WHOLE.index("end of trees\n") + len("end of trees\n")]
+TEXT = TEXT.replace("objective=binary sigmoid:1\n", "")
 SLIM = TEXT[: TEXT.index("tree_sizes=")] + TEXT[TEXT.index("\n\nTree=0") :]
 """Without the sizes, which would notice most changes by themselves."""
 
@@ -89,6 +93,11 @@ FORGED = {
     "tree renamed": SLIM.replace("Tree=1\n", "Tree=7\n"),
     "truncated": SLIM[: SLIM.index("end of trees")],
     "no trees": SLIM[: SLIM.index("\n\nTree=0")] + "\nend of trees\n",
+    "letters in a list nobody reads": line("internal_value", nth(1, "0.09c8")),
+    "list nobody reads too long": line("leaf_weight", nth(1, "5 2")),
+    "unknown line": SLIM.replace("shrinkage=", "os=1\nshrinkage=", 1),
+    "line without a name": SLIM.replace("shrinkage=", "os\nshrinkage=", 1),
+    "objective": SLIM.replace("num_class=1", "num_class=1\nobjective=binary"),
     "sizes that lead astray": line("tree_sizes", nth(0, 5), TEXT),
     "sizes too few": line("tree_sizes", "10", TEXT),
     "negative sizes": line("tree_sizes", nth(0, -5), TEXT),
@@ -102,10 +111,35 @@ def test_forged_models_are_refused_before_lightgbm_sees_them(name):
         check_booster(FORGED[name], "x")
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        *(
+            ("[header: 0]", "[header:\n0]"),
+            ("[header: 0]", "[header: [0]"),
+            ("end of par", "[ par"),
+        ),
+        *(("end of trees", "end of trees\nend of trees"), ("Column_0=", "Column_0=x")),
+    ],
+)
+def test_settings_that_lightgbm_would_fall_over_are_refused(old, new):
+    assert old in WHOLE
+    with pytest.raises(BundleError, match="x is not a sound LightGBM model"):
+        check_booster(WHOLE.replace(old, new), "x", settings=True)
+
+
 def test_what_is_forged_here_was_sound():
     check_booster(SLIM, "x")
     check_booster(TEXT, "x")
+    rows = np.zeros((1, 3))
     np.testing.assert_array_equal(
-        lightgbm.Booster(model_str=SLIM).predict(np.zeros((1, 3))),
-        booster().predict(np.zeros((1, 3))),
+        lightgbm.Booster(model_str=SLIM).predict(rows), booster().predict(rows, raw_score=True)
     )
+
+
+def test_trees_of_a_single_leaf_pass():
+    how = {"objective": "binary", "min_data_in_leaf": 90, "verbose": -1, "num_threads": 1}
+    data = lightgbm.Dataset(np.arange(100.0)[:, None], np.arange(100) % 2)
+    text = lightgbm.train(how, data, 2).model_to_string()
+    assert "num_leaves=1\n" in text
+    check_booster(text, "x", settings=True)

@@ -7,18 +7,68 @@ exists. What remains to be trusted is LightGBM's parser on text of this form.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from sparing.runtime._archive import BundleError
 
-_HEAD = ("num_class", "num_tree_per_iteration", "max_feature_idx")
+_FLOAT, _INT = r"-?\d+(\.\d+)?(e[-+]?\d+)?", r"-?\d{1,10}"
+
+
+def _list_of(number: str) -> re.Pattern[str]:
+    return re.compile(rf"({number}( {number})*)?")
+
+
+# Every line of a model is one of these and written so: LightGBM aborts the process over others.
+_FLOATS, _INTS, _COUNT = _list_of(_FLOAT), _list_of(_INT), re.compile(r"\d{1,9}")
+_HEAD = {
+    "num_class": _COUNT,
+    "num_tree_per_iteration": _COUNT,
+    "label_index": _COUNT,
+    "max_feature_idx": _COUNT,
+    "objective": re.compile(r"[\w .:+-]*"),
+    "feature_names": re.compile(r"\S+( \S+)*"),
+    "feature_infos": re.compile(r"(none|\[?[-+.:\de]+\]?)( (none|\[?[-+.:\de]+\]?))*"),
+    "monotone_constraints": _INTS,
+    "tree_sizes": _INTS,
+}
+_ONE = {
+    "num_leaves": _COUNT,
+    "num_cat": _COUNT,
+    "is_linear": _COUNT,
+    "shrinkage": re.compile(_FLOAT),
+}
+_PER_LEAF = {"leaf_value": _FLOATS, "leaf_weight": _FLOATS, "leaf_count": _INTS}
+_PER_SPLIT = {
+    "split_feature": _INTS,
+    "split_gain": _FLOATS,
+    "threshold": _FLOATS,
+    "decision_type": _INTS,
+    "left_child": _INTS,
+    "right_child": _INTS,
+    "internal_value": _FLOATS,
+    "internal_weight": _FLOATS,
+    "internal_count": _INTS,
+}
+_TREE = {**_ONE, **_PER_LEAF, **_PER_SPLIT, "cat_boundaries": _INTS, "cat_threshold": _INTS}
 _MOST_LEAVES = 1 << 20
+_SETTING = re.compile(
+    r"feature_importances:|\S+=\d+|parameters:|\[\w+: [^\[\]]*\]|end of parameters|pandas_categorical:.*"
+)
 
 
-def check_booster(text: str, what: str) -> None:
+def check_booster(text: str, what: str, *, settings: bool = False) -> None:
     r"""Raise unless a text is a whole and consistent LightGBM model.
+
+    Parameters
+    ----------
+    text : the model.
+    what : name of the member it comes from, for errors.
+    settings : whether the settings of its training may follow the trees. The library's own boosters have none, and
+        LightGBM's reader of them falls over what is not written as it would write it.
 
     Examples
     --------
@@ -27,20 +77,25 @@ def check_booster(text: str, what: str) -> None:
     sparing.runtime._archive.BundleError: trees.txt is not a sound LightGBM model: it does not begin with tree and ...
     """
     try:
-        _check(text)
+        _check(text, settings)
     except (ValueError, KeyError, IndexError, OverflowError) as error:
         raise BundleError(f"{what} is not a sound LightGBM model: {error}") from error
 
 
-def _check(text: str) -> None:
+def _check(text: str, settings: bool) -> None:
     if "\0" in text or "\r" in text:
         raise ValueError("it holds characters that do not belong there.")
     head, *blocks = text.split("\nTree=")
     lines = head.split("\n")
     if lines[:2] not in (["tree", "version=v4"], ["tree", "version=v3"]):
         raise ValueError("it does not begin with tree and version=v4.")
-    fields = _fields(lines[2:])
-    n_class, n_outputs, last = (_whole(fields, name) for name in _HEAD)
+    # The one line that is a word alone, said by forests.
+    fields = _fields([line for line in lines[2:] if line not in ("", "average_output")], _HEAD)
+    if "objective" in fields and not settings:
+        raise ValueError("it says what it was trained for, which is not needed here.")
+    n_class, n_outputs, last = (
+        int(fields[name]) for name in ("num_class", "num_tree_per_iteration", "max_feature_idx")
+    )
     n_columns = last + 1
     if n_class < 1 or n_outputs < 1 or n_columns < 1:
         raise ValueError("it says that it has no columns or no outputs.")
@@ -49,8 +104,11 @@ def _check(text: str) -> None:
             raise ValueError(f"{name} is not about {n_columns} columns.")
     if not blocks or len(blocks) % n_outputs:
         raise ValueError(f"{len(blocks)} trees cannot be dealt out to {n_outputs} outputs.")
-    if "\nend of trees" not in blocks[-1]:
+    if text.count("\nend of trees\n") != 1 or "\nend of trees\n" not in blocks[-1]:
         raise ValueError("its end is missing.")
+    for line in blocks[-1].split("\nend of trees\n")[1].split("\n"):
+        if line and not (settings and _SETTING.fullmatch(line)):
+            raise ValueError(f"after its trees it says {line[:80]!r}.")
     if "tree_sizes" in fields:
         _check_sizes(text, fields["tree_sizes"], len(blocks))
     for number, block in enumerate(blocks):
@@ -58,7 +116,7 @@ def _check(text: str) -> None:
         if first != str(number):
             raise ValueError(f"tree {number} calls itself {first!r}.")
         try:
-            _check_tree(_fields(rest), n_columns)
+            _check_tree(_fields(rest, _TREE), n_columns)
         except (ValueError, KeyError) as error:
             raise ValueError(f"tree {number}: {error}") from error
 
@@ -79,14 +137,21 @@ def _check_sizes(text: str, sizes: str, n_trees: int) -> None:
 
 
 def _check_tree(fields: dict[str, str], n_columns: int) -> None:
-    n_leaves, n_cat = _whole(fields, "num_leaves"), _whole(fields, "num_cat")
+    n_leaves, n_cat = int(fields["num_leaves"]), int(fields["num_cat"])
+    inner = n_leaves - 1
     if not 1 <= n_leaves <= _MOST_LEAVES:
         raise ValueError(f"num_leaves is {n_leaves}.")
     if fields.get("is_linear", "0") != "0":
         raise ValueError("it has linear leaves, which a bundle does not store.")
-    values = _numbers(fields["leaf_value"], np.float64)
-    if len(values) != n_leaves or not np.isfinite(values).all():
-        raise ValueError(f"leaf_value is not {n_leaves} finite numbers.")
+    for names, length in ((_PER_LEAF, n_leaves), (_PER_SPLIT, inner)):
+        for name in names:
+            found = len(fields[name].split(" ")) if fields.get(name) else 0
+            # Of a tree that is a single leaf LightGBM writes its value alone.
+            alone = n_leaves == 1 and found == 0 and name != "leaf_value"
+            if name in fields and found != length and not alone:
+                raise ValueError(f"{name} has {found} entries, not {length}.")
+    if not np.isfinite(_numbers(fields["leaf_value"], np.float64)).all():
+        raise ValueError("leaf_value is not finite.")
     if n_leaves == 1:
         return
     feature, left, right, decision = (
@@ -94,14 +159,6 @@ def _check_tree(fields: dict[str, str], n_columns: int) -> None:
         for name in ("split_feature", "left_child", "right_child", "decision_type")
     )
     threshold = _numbers(fields["threshold"], np.float64)
-    inner = n_leaves - 1
-    for name, array in zip(
-        ("split_feature", "left_child", "right_child", "decision_type", "threshold"),
-        (feature, left, right, decision, threshold),
-        strict=True,
-    ):
-        if len(array) != inner:
-            raise ValueError(f"{name} has {len(array)} entries for {inner} splits.")
     if feature.min() < 0 or feature.max() >= n_columns:
         raise ValueError(f"it splits by a column outside the {n_columns} of the model.")
     if decision.min() < 0 or decision.max() > 15 or np.isnan(threshold).any():
@@ -134,22 +191,17 @@ def _check_categories(fields: dict[str, str], n_cat: int, decision: Any, thresho
         raise ValueError("a split by category points at no set of categories.")
 
 
-def _fields(lines: list[str]) -> dict[str, str]:
+def _fields(lines: list[str], known: Mapping[str, re.Pattern[str]]) -> dict[str, str]:
+    """Lines of the form name=value, each name known, there once, and its value well written."""
     fields: dict[str, str] = {}
     for line in lines:
-        name, mark, value = line.partition("=")
-        if mark:
-            if name in fields:
-                raise ValueError(f"{name} is there twice.")
-            fields[name] = value
+        name, _, value = line.partition("=")
+        if name in fields:
+            raise ValueError(f"{name} is there twice.")
+        if name not in known or not known[name].fullmatch(value):
+            raise ValueError(f"it says {line[:80]!r}.")
+        fields[name] = value
     return fields
-
-
-def _whole(fields: dict[str, str], name: str) -> int:
-    value = fields[name]
-    if not value.isascii() or not value.isdecimal():
-        raise ValueError(f"{name} is {value!r}.")
-    return int(value)
 
 
 def _numbers(value: str, dtype: Any) -> Any:

@@ -287,7 +287,7 @@ class _Schema:
         text = json.loads(texts[0]["content"])
         if not isinstance(text, str):
             raise self._error("a LightGBM model without its text")
-        check_booster(text, self.what)
+        check_booster(text, self.what, settings=True)
 
     def _array(self, node: Any) -> NDArray[Any]:
         if node.get("type") != "numpy" or node["file"] not in self.files:
