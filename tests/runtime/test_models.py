@@ -324,6 +324,12 @@ def test_what_skops_cannot_store_is_named_with_a_way_out():
         pack_model(Local().fit(X, Y), "stage 'full'")
 
 
+def test_what_could_not_be_read_again_is_not_written():
+    model = lightgbm.LGBMClassifier(n_estimators=2, linear_tree=True, verbose=-1, n_jobs=1)
+    with pytest.raises(BundleError, match=r"LGBMClassifier of stage 'full' is not a sound.*linear"):
+        pack_model(model.fit(X, Y), "stage 'full'")
+
+
 def test_without_skops_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(ImportError, match=r"sparing\[store\].*outside="):

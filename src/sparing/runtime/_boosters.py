@@ -115,6 +115,10 @@ def _check(text: str, settings: bool) -> None:
         first, *rest = block.split("\n\n")[0].split("\n")
         if first != str(number):
             raise ValueError(f"tree {number} calls itself {first!r}.")
+        if "is_linear=1" in rest:
+            raise ValueError(
+                "it has linear leaves, which a bundle does not store: leave the model outside."
+            )
         try:
             _check_tree(_fields(rest, _TREE), n_columns)
         except (ValueError, KeyError) as error:

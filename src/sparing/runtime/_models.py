@@ -105,7 +105,10 @@ def pack_model(model: Any, what: str) -> bytes:
                 node[key] = names[value]
     out = {names[name]: data for name, data in files.items()}
     out[_SCHEMA] = json.dumps(schema, separators=(",", ":"), sort_keys=False).encode()
-    return zipped(out, compress=False)
+    data = zipped(out, compress=False)
+    # What could not be read again is better refused now.
+    check_model(data, f"The {type(model).__name__} of {what}", None)
+    return data
 
 
 def _without_gaps(data: bytes) -> bytes:
