@@ -6,6 +6,7 @@ from sparing.costs import FeatureCosts
 from sparing.displays import ConvergenceDisplay, FrontierDisplay, RoutingDisplay
 from sparing.frontier import Frontier
 from sparing.guarantees import Certificate, Guarantee, PromiseError, certify
+from sparing.selection import BudgetedClassifier
 from sparing.system import System
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "AdaptLinClassifier",
     "AdaptLstsqClassifier",
     "BudgetPruneClassifier",
+    "BudgetedClassifier",
     "Certificate",
     "ConvergenceDisplay",
     "FeatureCosts",

@@ -244,6 +244,12 @@ def certify(
     return Certified(system, certificate, label)
 
 
+def check_promisable(guarantee: Guarantee, scoring: Any) -> None:
+    """Raise when a tolerance is to be promised of a score that is no mean over rows."""
+    if guarantee.tolerance is not None:
+        _matrix(scoring)
+
+
 def _given(
     systems: Any, full: Any, scoring: Any, accounting: Accounting | None
 ) -> tuple[list[tuple[System, Any]], System | None, Any, Accounting]:

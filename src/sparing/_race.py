@@ -1,0 +1,274 @@
+"""The race: settings fitted in parallel, evaluated on the same validation rows, the hopeless methods stopped early.
+
+Between the rounds all fits of a round are waited for, so what is stopped does not depend on who was fast. Tasks go
+through joblib: ``parallel_config("dask")`` spreads them over a cluster. A task gets the full model frozen, with its
+honest probabilities, and gives systems back without it; here all of them get the one full model again, which is then
+asked once for all.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from sparing._full_model import FullModel
+from sparing._full_predictor import StoredModel
+from sparing._methods import Setting
+from sparing._wishes import Wishes
+from sparing.costs import FeatureCosts
+from sparing.frontier import Frontier, stage_alone
+from sparing.metrics.scoring import scoring_name
+from sparing.system import Stage, System
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows with labels, and weights when there are any."""
+
+    X: Any
+    y: NDArray[Any]
+    weight: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What every fit needs beside its setting."""
+
+    rows: Rows
+    costs: FeatureCosts
+    full: FullModel
+    cv: Any
+    seed: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a task gives back: its systems, with a placeholder where the full model was, or what went wrong."""
+
+    systems: list[System]
+    seconds: float
+    error: Exception | None = None
+
+
+def fit_setting(setting: Setting, task: Task, may_fail: bool) -> Fitted:
+    """Fit one setting; runs wherever joblib sends it."""
+    began = time.perf_counter()
+    model = clone(setting.model)
+    known = model.get_params(deep=False)
+    given = {
+        "estimator": FrozenEstimator(task.full.estimator),
+        "feature_costs": task.costs,
+        "cv": task.cv,
+        "random_state": task.seed,
+    }
+    model.set_params(**{name: value for name, value in given.items() if name in known})
+    try:
+        model.fit(
+            task.rows.X, task.rows.y, sample_weight=task.rows.weight, full_proba=task.full.proba
+        )
+    except Exception as error:
+        if not may_fail:
+            raise
+        return Fitted([], time.perf_counter() - began, error)
+    staged = getattr(model, "staged_systems", None)
+    systems = [model.system_] if staged is None else staged()
+    stages = (Stage(StoredModel(len(task.costs.columns)), name="full"),)
+    stripped = [
+        replace(s, stages=(*s.stages[: -len(task.full.stages)], *stages)) if s.has_full else s
+        for s in systems
+        if not s.has_full or len(s.stages) > len(task.full.stages)
+    ]
+    return Fitted(stripped, time.perf_counter() - began)
+
+
+def with_full_model(system: System, full: FullModel) -> System:
+    """A system of a task with the full model in its place again."""
+    if not system.has_full:
+        return system
+    return replace(system, stages=(*system.stages[:-1], *full.stages))
+
+
+@dataclass
+class Race:
+    """Settings fitted and evaluated, round by round.
+
+    Attributes
+    ----------
+    task : what is learnt from.
+    validation : rows that judge.
+    wishes : systems below its floors of recall are left out.
+    scoring, n_jobs, verbose : of the classifier.
+    history : an entry per setting fitted: ``method``, ``round``, ``seconds``, ``n_systems``.
+    interrupted : whether the user asked to stop.
+    """
+
+    task: Task
+    validation: Rows
+    wishes: Wishes
+    scoring: Any
+    n_jobs: int | None
+    verbose: int
+    history: list[dict[str, Any]] = field(default_factory=list)
+    interrupted: bool = False
+
+    def __post_init__(self) -> None:
+        self._began = time.perf_counter()
+        self.best_recalls = np.zeros(len(self.wishes.min_recall or {}))
+
+    def run(self, first: Sequence[Setting], second: Sequence[Setting]) -> dict[str, Frontier]:
+        """Frontiers of the methods that gave systems, by name."""
+        methods = list(dict.fromkeys(s.method for s in first))
+        frontiers = self._round(1, first, len(methods) > 1)
+        if not any(fit["n_systems"] for fit in self.history):
+            raise RuntimeError(
+                "None of the methods could be fitted: "
+                + "; ".join(f"{fit['method']}: {fit['error']}" for fit in self.history)
+            )
+        if second and not self.interrupted:
+            alive = still_running(frontiers, self.scoring) if len(frontiers) > 1 else set(methods)
+            stopped = [m for m in frontiers if m not in alive]
+            if stopped:
+                self.say(f"stopped early, no use beside the others: {', '.join(stopped)}")
+            more = self._round(2, [s for s in second if s.method in alive], len(methods) > 1)
+            for method, frontier in more.items():
+                before = frontiers.get(method)
+                frontiers[method] = frontier if before is None else before.merged(frontier)
+        if not frontiers:
+            floors = dict(self.wishes.min_recall or {})
+            best = dict(zip(floors, self.best_recalls.round(4).tolist(), strict=True))
+            raise ValueError(
+                f"No system keeps min_recall={floors} on the validation rows; the best recalls there, not all of one "
+                f"system, are {best}."
+            )
+        return {m: f.pareto() for m, f in frontiers.items()}
+
+    def _round(
+        self, number: int, settings: Sequence[Setting], may_fail: bool
+    ) -> dict[str, Frontier]:
+        results = self._fit(settings, may_fail)
+        systems, labels = list[System](), list[dict[str, Any]]()
+        for index, fitted in sorted(results.items()):
+            setting = settings[index]
+            self.history.append(
+                {
+                    "method": setting.method,
+                    "round": number,
+                    "seconds": fitted.seconds,
+                    "n_systems": len(fitted.systems),
+                    "error": "" if fitted.error is None else str(fitted.error),
+                }
+            )
+            if fitted.error is not None:
+                warnings.warn(
+                    f"{setting.method} could not be fitted and is left out: {fitted.error}",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            systems += [with_full_model(s, self.task.full) for s in fitted.systems]
+            labels += [setting.label] * len(fitted.systems)
+        if not systems:
+            return {}
+        self.say(f"comparing {len(systems)} systems on {len(self.validation.y)} validation rows")
+        whole = self._evaluate(systems, labels)
+        recalls = self.wishes.recalls(systems, self.validation)
+        self.best_recalls = np.maximum(self.best_recalls, recalls.max(axis=1))
+        kept = self.wishes.keeps_floors(recalls)
+        out = {}
+        for method in dict.fromkeys(label["method"] for label in labels):
+            mine = [
+                point
+                for point, label, keeps in zip(whole, labels, kept, strict=True)
+                if keeps and label["method"] == method
+            ]
+            if mine:
+                out[method] = replace(whole, points=tuple(mine)).pareto()
+        return out
+
+    def _evaluate(self, systems: list[System], labels: list[dict[str, Any]]) -> Frontier:
+        task = self.task
+        full = System(task.full.stages, task.costs, task.full.classes)
+        return Frontier.evaluate(
+            systems,
+            self.validation.X,
+            self.validation.y,
+            scoring=self.scoring,
+            sample_weight=self.validation.weight,
+            accounting="stage",
+            labels=labels,
+            full=stage_alone(full) if len(full.stages) == 1 else full,
+        )
+
+    def _fit(self, settings: Sequence[Setting], may_fail: bool) -> dict[int, Fitted]:
+        results: dict[int, Fitted] = {}
+        began = time.perf_counter()
+
+        def numbered(index: int, setting: Setting) -> Any:
+            return delayed(_numbered)(index, setting, self.task, may_fail)
+
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
+        try:
+            for index, fitted in parallel(numbered(i, s) for i, s in enumerate(settings)):
+                results[index] = fitted
+                passed = time.perf_counter() - began
+                left = passed / len(results) * (len(settings) - len(results))
+                self.say(
+                    f"{settings[index].method}: {len(results)} of {len(settings)} fits"
+                    + (f", about {left:.0f} s left" if left else "")
+                )
+        except KeyboardInterrupt:
+            self.interrupted = True
+            if not results and not self.history:
+                raise
+            warnings.warn(
+                f"Interrupted after {len(results) + len(self.history)} fits: the frontier is made of these.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return results
+
+    def say(self, text: str) -> None:
+        """A line on stderr for people who wait."""
+        if self.verbose:
+            seconds = time.perf_counter() - self._began
+            print(f"[{seconds:6.1f} s] {text}", file=sys.stderr, flush=True)
+
+
+def _numbered(index: int, setting: Setting, task: Task, may_fail: bool) -> tuple[int, Fitted]:
+    return index, fit_setting(setting, task, may_fail)
+
+
+def still_running(frontiers: dict[str, Frontier], scoring: Any) -> set[str]:
+    """Methods that are the best, or about as good, at some budget below the one that buys the full model's score.
+
+    About as good is within a standard error of an accuracy, or a fiftieth of the range of any other score.
+    """
+    merged = Frontier.merge(frontiers).pareto()
+    costs, best = merged.costs, merged.scores
+    assert merged.full is not None
+    enough = np.flatnonzero(best >= merged.full.score)
+    last = int(enough[0]) if len(enough) else len(best) - 1
+    costs, best = costs[: last + 1], best[: last + 1]
+    if scoring_name(scoring).startswith("accuracy"):
+        near = np.sqrt(np.maximum(best * (1 - best), 1e-4) / merged.n_rows)
+    else:
+        near = np.full(len(best), 0.02 * float(np.ptp(merged.scores)))
+    alive = set()
+    for method, frontier in frontiers.items():
+        own = frontier.pareto()
+        reached = np.searchsorted(own.costs, costs * (1 + 1e-12), side="right") - 1
+        scores = np.where(reached >= 0, own.scores[np.maximum(reached, 0)], -np.inf)
+        if (scores >= best - near).any():
+            alive.add(method)
+    return alive

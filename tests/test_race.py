@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+
+from handmade import table, two_stages
+from sparing import AdaptGbrtClassifier, GreedyMiserClassifier
+from sparing._race import still_running
+from sparing.frontier import Frontier, stage_alone, threshold_systems
+from sparing.selection import BudgetedClassifier
+
+
+class Interrupted(AdaptGbrtClassifier):
+    def fit(self, *args, **kwargs):
+        raise KeyboardInterrupt
+
+
+class Broken(AdaptGbrtClassifier):
+    def fit(self, *args, **kwargs):
+        raise ValueError("no rows like these")
+
+
+SMALL = AdaptGbrtClassifier(n_estimators=4, cost_penalty=[0.1, 0.01])
+
+
+def budgeted(method, **options):
+    return BudgetedClassifier(method=method, random_state=0, **{"tolerance": 0.05, **options})
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return table(400, seed=3)
+
+
+def test_hopeless_methods_are_stopped(rows):
+    X, y = table(2000, seed=1)
+    full = stage_alone(two_stages())
+    good = Frontier.evaluate(threshold_systems(two_stages(), X, n=20), X, y, full=full)
+    # Column 2 alone knows nearly everything but costs three times as much as column 0.
+    dear = Frontier.evaluate([two_stages(prices=(5, 5, 5))], X, y, full=full)
+    assert still_running({"good": good, "dear": dear}, "accuracy") == {"good"}
+    assert still_running({"good": good, "same": good}, "accuracy") == {"good", "same"}
+    cheap = Frontier.evaluate([stage_alone(two_stages(), 0)], X, y, full=full)
+    assert still_running({"good": good, "cheap": cheap}, "accuracy") == {"good", "cheap"}
+    loss = {
+        name: Frontier.evaluate([p.system for p in f], X, y, scoring="neg_log_loss", full=full)
+        for name, f in {"good": good, "dear": dear}.items()
+    }
+    assert still_running(loss, "neg_log_loss") == {"good"}
+
+
+def test_an_interrupt_keeps_what_was_learnt(rows):
+    with pytest.warns(UserWarning, match="Interrupted after 1 fits"):
+        clf = budgeted([SMALL, Interrupted()]).fit(*rows)
+    assert clf.history_["method"].tolist() == ["AdaptGbrtClassifier"]
+    assert clf.score(*rows) > 0.8
+    with pytest.raises(KeyboardInterrupt):
+        budgeted(Interrupted()).fit(*rows)
+
+
+def test_methods_that_fail_are_left_out_loudly(rows):
+    with pytest.warns(
+        UserWarning, match="Broken could not be fitted and is left out: no rows like"
+    ):
+        clf = budgeted([Broken(), SMALL]).fit(*rows)
+    assert clf.history_["error"].tolist() == ["no rows like these", ""]
+    with pytest.raises(ValueError, match="no rows like these"):
+        budgeted(Broken()).fit(*rows)
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(RuntimeError, match="None of the methods could be fitted"),
+    ):
+        budgeted([Broken(), Broken()]).fit(*rows)
+
+
+def test_progress_tells_what_is_left(rows, capsys):
+    budgeted([SMALL, GreedyMiserClassifier(n_estimators=4)], verbose=1).fit(*rows)
+    told = capsys.readouterr().err
+    assert "1 of 2 fits, about" in told
+    assert "s left" in told
+    assert "2 of 2 fits" in told
+    assert "validation rows" in told
+    budgeted(SMALL).fit(*rows)
+    assert capsys.readouterr().err == ""
+
+
+def test_workers_change_nothing(rows):
+    methods = [SMALL, GreedyMiserClassifier(n_estimators=4)]
+    alone, two = (budgeted(methods, n_jobs=n).fit(*rows) for n in (1, 2))
+    np.testing.assert_array_equal(alone.frontier_.costs, two.frontier_.costs)
+    np.testing.assert_array_equal(alone.frontier_.scores, two.frontier_.scores)
+    np.testing.assert_array_equal(alone.predict(rows[0]), two.predict(rows[0]))
+    # Every system has the one full model, whoever learnt it.
+    last = {id(s.stages[-1].predictor) for s in two.staged_systems() if s.has_full}
+    assert len(last) == 1
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_gives_the_same(rows):
+    distributed = pytest.importorskip("distributed")
+    import joblib
+
+    methods = [SMALL, GreedyMiserClassifier(n_estimators=4)]
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
+        spread = budgeted(methods).fit(*rows)
+    alone = budgeted(methods).fit(*rows)
+    np.testing.assert_array_equal(alone.frontier_.costs, spread.frontier_.costs)
+    np.testing.assert_array_equal(alone.predict(rows[0]), spread.predict(rows[0]))

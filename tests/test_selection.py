@@ -1,0 +1,307 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+from handmade import table
+from sparing import (
+    AdaptGbrtClassifier,
+    AdaptLinClassifier,
+    BudgetedClassifier,
+    FeatureCosts,
+    Frontier,
+    GreedyMiserClassifier,
+    Guarantee,
+    PromiseError,
+)
+from sparing.metrics import mean_acquisition_cost
+
+FOREST = RandomForestClassifier(20, oob_score=True, random_state=0)
+SMALL = AdaptGbrtClassifier(n_estimators=8, cost_penalty=[0.1, 0.01], full_rate=[0.2, 0.5])
+PRICES = [1, 2, 6]
+
+
+def budgeted(**options):
+    given = {"estimator": FOREST, "method": SMALL, "feature_costs": PRICES, "random_state": 0}
+    return BudgetedClassifier(**given | options)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return table(1200, seed=3)
+
+
+@pytest.fixture(scope="module")
+def fitted(rows):
+    return budgeted(tolerance=0.03).fit(*rows)
+
+
+# -- one fit, all budgets --------------------------------------------------------------------------
+
+
+def test_the_choice_is_the_frontiers(fitted):
+    assert fitted.choice_ is fitted.frontier_.at(tolerance=0.03)
+    assert fitted.system_ is fitted.choice_.system
+    assert fitted.choice_.label["method"] == "AdaptGbrtClassifier"
+    assert fitted.frontier_.n_rows == 300
+    for wish in ({"budget": 4}, {"tolerance": 0.1}, {"budget": 9, "tolerance": 0.03}):
+        other = fitted.at(**wish)
+        assert other.frontier_ is fitted.frontier_
+        if len(wish) == 1:
+            assert other.system_ is fitted.frontier_.at(**wish).system
+        assert type(other) is BudgetedClassifier
+    assert fitted.at(budget=2).choice_.cost <= 2
+    with pytest.raises(ValueError, match="Give budget or tolerance"):
+        fitted.at()
+
+
+def test_the_frontier_holds_on_other_rows(fitted):
+    X, y = table(3000, seed=4)
+    for budget in (2, 4, 6):
+        other = fitted.at(budget=budget)
+        assert mean_acquisition_cost(other, X) == pytest.approx(other.choice_.cost, abs=0.5)
+        assert other.score(X, y) == pytest.approx(other.choice_.score, abs=0.06)
+    assert fitted.score(X, y) > fitted.estimator_.score(X, y) - 0.06
+    assert mean_acquisition_cost(fitted, X) < 9
+
+
+def test_rows_that_choose_are_not_learnt_from(rows):
+    # Labels of the held-out rows are changed: the full model and the cheap models stay the same.
+    X, y = rows
+    given = (X[900:], y[900:])
+    first = budgeted(validation=given, budget=5).fit(X[:900], y[:900])
+    second = budgeted(validation=(X[900:], 1 - y[900:]), budget=5).fit(X[:900], y[:900])
+    np.testing.assert_array_equal(first.estimator_.predict(X), second.estimator_.predict(X))
+    assert first.frontier_.scores.max() > 0.9 > 0.6 > second.frontier_.scores.max()
+
+
+def test_validation_by_share_and_by_rows(rows):
+    quick = GreedyMiserClassifier(n_estimators=4)
+    assert budgeted(method=quick, validation=0.5, budget=9).fit(*rows).frontier_.n_rows == 600
+    assert budgeted(method=quick, validation=table(77), budget=9).fit(*rows).frontier_.n_rows == 77
+
+
+def test_groups_are_kept_together(rows):
+    X, y = rows
+    groups = np.arange(len(y)) // 3
+    X = X.copy()
+    X[:, 1] = groups  # so that the rows of every split tell
+    seen = []
+
+    class Spy(RandomForestClassifier):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(set(X[:, 1]))
+            return super().fit(X, y, sample_weight)
+
+        def predict_proba(self, X):
+            seen[-1].isdisjoint(set(X[:, 1]))
+            return super().predict_proba(X)
+
+    clf = budgeted(estimator=Spy(5, random_state=0), cv=3, budget=5).fit(X, y, groups=groups)
+    learnt = set.union(*seen)
+    # Whole groups of three rows were set aside.
+    assert len(learnt) == pytest.approx(300, abs=1)
+    assert clf.frontier_.n_rows == pytest.approx(300, abs=3)
+
+
+def test_weights_reach_learning_and_choosing(rows):
+    X, y = rows
+    weight = np.where(y == 1, 5.0, 1.0)
+    plain, heavy = (budgeted(budget=1.5).fit(X, y, sample_weight=w) for w in (None, weight))
+    recalls = [np.mean(clf.predict(X)[y == 1] == 1) for clf in (plain, heavy)]
+    assert recalls[1] > recalls[0]
+
+
+def test_several_methods_in_one_frontier(rows):
+    methods = [SMALL, AdaptLinClassifier(max_iter=3), GreedyMiserClassifier(n_estimators=8)]
+    clf = budgeted(method=methods, budget=4).fit(*rows)
+    assert set(clf.history_["method"]) == {type(m).__name__ for m in methods}
+    alone = budgeted(method=SMALL, budget=4).fit(*rows)
+    assert clf.choice_.score >= alone.choice_.score
+    frame = clf.frontier_.frame()
+    assert set(frame["method"]) <= {type(m).__name__ for m in methods}
+    assert (clf.history_["seconds"] > 0).all()
+
+
+def test_names_have_sweeps_of_their_own(rows):
+    clf = budgeted(method="greedy-miser", budget=6).fit(*rows)
+    assert clf.history_["round"].tolist() == [1, 2, 2]
+    assert clf.choice_.label["method"] == "greedy-miser"
+
+
+def test_a_legacy_model_is_used_as_it_is(rows):
+    X, y = rows
+    legacy = SVC().fit(X[:400], y[:400])
+    clf = budgeted(estimator=FrozenEstimator(legacy), tolerance=0.05).fit(X[400:], y[400:])
+    assert clf.estimator_ is legacy
+
+
+def test_known_probabilities_are_not_computed_again(rows):
+    X, y = rows
+    legacy = clone(FOREST).fit(X[:400], y[:400])
+    proba = legacy.predict_proba(X[400:])
+    clf = budgeted(estimator=FrozenEstimator(legacy), tolerance=0.05)
+    clf.fit(X[400:], y[400:], full_proba=proba)
+    assert clf.score(X[400:], y[400:]) > 0.8
+    with pytest.raises(ValueError, match="full_proba without an estimator"):
+        budgeted(estimator=None, budget=3).fit(X[400:], y[400:], full_proba=proba)
+
+
+def test_frames_labels_and_storage():
+    X, y = table(600, seed=3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    names = np.array(["no", "yes"])[y]
+    prices = FeatureCosts({"a": 1, "b": 2, "c": 6})
+    clf = budgeted(feature_costs=prices, tolerance=0.05).fit(frame, names)
+    assert set(clf.predict(frame)) == {"no", "yes"}
+    stored = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(stored.predict(frame), clf.predict(frame))
+    assert stored.at(budget=3).choice_.cost == clf.at(budget=3).choice_.cost
+    assert clone(clf).get_params()["tolerance"] == 0.05
+    assert set(clf.explain(frame[:1])[0]["items"]) <= {"a", "b", "c"}
+
+
+def test_inside_a_grid_search(rows):
+    X, y = rows
+    search = GridSearchCV(budgeted(budget=4), {"validation": [0.2, 0.4]}, cv=2)
+    assert search.fit(X[:400], y[:400]).best_params_["validation"] in (0.2, 0.4)
+
+
+def test_other_prices_choose_again(fitted):
+    dear = fitted.with_costs([10, 20, 60])
+    assert dear.choice_.cost == pytest.approx(10 * fitted.choice_.cost)
+    assert dear.frontier_.full.cost == pytest.approx(10 * fitted.frontier_.full.cost)
+    free = fitted.with_costs([0, 0, 1])
+    assert free.choice_.cost <= 1
+    with pytest.raises(NotFittedError):
+        budgeted().with_costs(PRICES)
+
+
+def test_one_fit_is_evaluated_like_any_other(fitted):
+    X, y = table(300, seed=8)
+    frontier = Frontier.evaluate(fitted, X, y)
+    assert len(frontier) == len(fitted.frontier_)
+    np.testing.assert_allclose(
+        frontier.pareto().costs, Frontier.evaluate(fitted.staged_systems(), X, y).pareto().costs
+    )
+
+
+# -- other scores ----------------------------------------------------------------------------------
+
+
+def test_scores_of_every_kind(rows):
+    X, y = rows
+    for scoring in ("neg_log_loss", "roc_auc", [[0, 1], [10, 0]]):
+        clf = budgeted(scoring=scoring, tolerance=0.2).fit(X, y)
+        full = clf.frontier_.full.score
+        assert clf.choice_.score >= full - 0.2
+    # Missing a positive costs ten times as much as a false alarm.
+    assert np.mean(clf.predict(X)[y == 1] == 1) > np.mean(clf.predict(X)[y == 0] == 0) - 0.05
+
+
+def test_a_floor_on_recall(rows):
+    X, y = rows
+    validation = table(300, seed=9)
+    free, floor = (
+        budgeted(budget=6, min_recall=m, validation=validation).fit(X, y) for m in (None, {1: 0.85})
+    )
+
+    def recalls(clf):
+        answers = [point.system.predict(validation[0]) for point in clf.frontier_]
+        return [np.mean(a[validation[1] == 1] == 1) for a in answers]
+
+    assert min(recalls(free)) < 0.85 <= min(recalls(floor))
+    assert floor.choice_.cost <= 6
+    with pytest.raises(ValueError, match=r"No system keeps min_recall=\{1: 1\.0, 0: 1\.0\}"):
+        budgeted(budget=3, min_recall={1: 1.0, 0: 1.0}).fit(X, y)
+
+
+# -- promises --------------------------------------------------------------------------------------
+
+
+def test_a_guarantee_is_certified_on_rows_of_its_own(rows):
+    clf = budgeted(guarantee=Guarantee(tolerance=0.08)).fit(*rows)
+    assert clf.certificate_.n == 240
+    assert clf.certificate_.promises[0].limit == 0.08
+    assert clf.certificate_.thresholds == clf.system_.thresholds
+    assert clf.choice_.system is clf.system_
+    assert not hasattr(clf.at(budget=3), "certificate_")
+    short = budgeted(tolerance=0.08, guarantee=0.9, calibration=table(500, seed=11)).fit(*rows)
+    assert short.certificate_.confidence == 0.9
+    assert short.certificate_.n == 500
+    again = clf.recalibrate(*table(3000, seed=12), date="2026-05-01")
+    assert again.certificate_.n == 3000
+    assert again.certificate_.date == "2026-05-01"
+    assert again.certificate_.cost < clf.certificate_.cost
+    assert clf.certificate_.n == 240
+    wider = clf.recalibrate(*table(1000, seed=12), Guarantee(budget=6))
+    assert wider.certificate_.promises[0].kind == "budget"
+
+
+def test_drift_is_seen(rows):
+    clf = budgeted(guarantee=Guarantee(tolerance=0.1)).fit(*rows)
+    X, _ = table(500, seed=12)
+    assert not clf.check_drift(X).moved
+    assert clf.check_drift(X + 2.5).moved
+    stored = pickle.loads(pickle.dumps(clf))
+    assert stored.recalibrate(*table(2000, seed=13)).check_drift(X).n == 500
+
+
+def test_a_promise_that_cannot_be_given_loses_no_work(rows):
+    clf = budgeted(guarantee=Guarantee(tolerance=0.005))
+    with pytest.raises(PromiseError, match="Nothing needs to be fitted again"):
+        clf.fit(*rows)
+    assert clf.predict(rows[0]).shape == (1200,)
+    assert clf.at(budget=3).choice_.cost <= 3
+    assert not hasattr(clf, "certificate_")
+    wide = clf.recalibrate(*table(1000, seed=12), Guarantee(tolerance=0.1))
+    assert wide.certificate_.n == 1000
+
+
+def test_nothing_was_promised(fitted):
+    X, y = table(50)
+    with pytest.raises(ValueError, match="Nothing was promised"):
+        fitted.check_drift(X)
+    with pytest.raises(ValueError, match="nothing to promise"):
+        fitted.recalibrate(X, y)
+
+
+# -- wishes that cannot be ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": -1}, "The cheapest costs"),
+        ({"tolerance": -0.5}, "the best scores"),
+        ({"budget": 1.0, "tolerance": 0.0}, "contradict each other"),
+        ({"budget": 1, "guarantee": Guarantee(budget=2)}, "two wishes"),
+        ({"guarantee": 0.9}, "A guarantee promises something"),
+        ({"tolerance": 0.1, "guarantee": 0.9, "scoring": "roc_auc"}, "not of scoring=roc_auc"),
+        ({"scoring": "recal"}, "recal"),
+        ({"scoring": np.ones((3, 3))}, "has 3 classes, y has 2"),
+        ({"min_recall": {"sick": 0.9}}, "min_recall names classes"),
+        ({"method": "magic"}, "is not known"),
+        ({"validation": 1.5}, "validation"),
+        ({"validation": (1, 2, 3)}, "validation is a share of the rows or a pair"),
+        ({"validation": 0.0001}, "leaves no row"),
+        ({"budget": "much"}, "budget"),
+    ],
+)
+def test_impossible_wishes(rows, options, message):
+    X, y = rows
+    with pytest.raises(ValueError, match=message):
+        budgeted(**options).fit(X[:200], y[:200])
+
+
+def test_no_promise_from_weighted_rows(rows):
+    X, y = rows
+    with pytest.raises(ValueError, match="not made from weighted rows"):
+        budgeted(guarantee=Guarantee(budget=5)).fit(X, y, sample_weight=np.ones(len(y)))
