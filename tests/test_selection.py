@@ -154,6 +154,29 @@ def test_known_probabilities_are_not_computed_again(rows):
         budgeted(estimator=None, budget=3).fit(X[400:], y[400:], full_proba=proba)
 
 
+def test_a_routed_classifier_as_full_model(rows):
+    X, y = rows
+    inner = AdaptGbrtClassifier(clone(FOREST), feature_costs=PRICES, n_estimators=5, random_state=0)
+    inner.fit(X[:600], y[:600])
+    clf = budgeted(estimator=FrozenEstimator(inner), tolerance=0.1).fit(X[600:], y[600:])
+    full = clf.frontier_.full.system
+    assert len(full.stages) == 2
+    np.testing.assert_array_equal(full.predict(X), inner.predict(X))
+    np.testing.assert_allclose(full.acquisition_cost(X), inner.acquisition_cost(X))
+    assert len(clf.at(budget=9).stages_) == 3
+
+
+@pytest.mark.parametrize("call_price", [4.0, (1.0, 4.0)])
+def test_prices_per_call(rows, call_price):
+    prices = FeatureCosts(PRICES, call_price=call_price)
+    clf = budgeted(feature_costs=prices, tolerance=0.05).fit(*rows)
+    # Alone the full model pays its own call; behind a cheap model the cheap one's as well.
+    assert clf.frontier_.full.cost == 9 + 4
+    first = 0.0 if call_price == 4.0 else 1.0
+    everyone = clf.system_.with_thresholds(-np.inf).acquisition_cost(rows[0])
+    assert everyone == pytest.approx(9 + 4 + first)
+
+
 def test_frames_labels_and_storage():
     X, y = table(600, seed=3)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])

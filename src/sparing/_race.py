@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from sparing._evaluation import with_call_price
 from sparing._full_model import FullModel
 from sparing._full_predictor import StoredModel
 from sparing._methods import Setting
 from sparing._wishes import Wishes
 from sparing.costs import FeatureCosts
-from sparing.frontier import Frontier, stage_alone
+from sparing.frontier import Frontier
 from sparing.metrics.scoring import scoring_name
 from sparing.system import Stage, System
 
@@ -98,6 +99,14 @@ def with_full_model(system: System, full: FullModel) -> System:
     if not system.has_full:
         return system
     return replace(system, stages=(*system.stages[:-1], *full.stages))
+
+
+def full_alone(full: FullModel, costs: FeatureCosts) -> System:
+    """The full model without anything before it; of prices per stage it pays its own."""
+    if isinstance(costs.call_price, tuple):
+        own = costs.call_price[-len(full.stages) :]
+        costs = with_call_price(costs, own if len(own) > 1 else own[0])
+    return System(full.stages, costs, full.classes)
 
 
 @dataclass
@@ -197,8 +206,6 @@ class Race:
         return out
 
     def _evaluate(self, systems: list[System], labels: list[dict[str, Any]]) -> Frontier:
-        task = self.task
-        full = System(task.full.stages, task.costs, task.full.classes)
         return Frontier.evaluate(
             systems,
             self.validation.X,
@@ -207,7 +214,7 @@ class Race:
             sample_weight=self.validation.weight,
             accounting="stage",
             labels=labels,
-            full=stage_alone(full) if len(full.stages) == 1 else full,
+            full=full_alone(self.task.full, self.task.costs),
         )
 
     def _fit(self, settings: Sequence[Setting], may_fail: bool) -> dict[int, Fitted]:

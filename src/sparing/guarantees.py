@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from sparing._calibration import Calibration
 from sparing._certificate import Certificate, Finding, fingerprint, plain_settings
 from sparing._drift import Drift, check_drift
 from sparing._evaluation import (
     is_accuracy,
     loss_matrix,
     one_accounting,
-    row_loss,
     system_of,
 )
 from sparing._promises import (
@@ -36,10 +36,9 @@ from sparing._promises import (
     Promise,
     WrongRows,
 )
-from sparing._rows import ScoredRows, take_rows
 from sparing._sequence import safest_first
 from sparing.frontier import Frontier, Point
-from sparing.metrics.scoring import SystemClassifier, scoring_name
+from sparing.metrics.scoring import scoring_name
 from sparing.system import Accounting, System
 
 __all__ = [
@@ -205,7 +204,7 @@ def certify(
         if not order:
             raise PromiseError(_hopeless(systems, guarantee))
         candidates = [candidates[i] for i in order]
-    calibration = _Calibration(X, y, scoring, accounting, full)
+    calibration = Calibration(X, y, scoring, accounting, full)
     delta = 1.0 - guarantee.confidence
     chosen: tuple[int, Facts] | None = None
     failed: Facts | None = None
@@ -313,46 +312,6 @@ def _matrix(scoring: Any) -> Floats | None:
 
 def _score(scoring: Any, loss: Floats) -> float:
     return float(loss_matrix(scoring) is None) - float(loss.mean())
-
-
-class _Calibration:
-    """The calibration rows, shuffled once, and what a system does on them."""
-
-    def __init__(
-        self, X: Any, y: NDArray[Any], scoring: Any, accounting: Accounting, full: System | None
-    ) -> None:
-        # Betting reads rows in turn, and sorted ones would be no fair game. A fixed seed makes a fixed certificate.
-        shuffled = np.random.default_rng(0).permutation(len(y))
-        self.rows = ScoredRows(take_rows(X, shuffled), size=64)
-        self.y = y[shuffled]
-        self.accounting = accounting
-        self.matrix = loss_matrix(scoring)
-        self.full_loss = None
-        if full is not None:
-            answers = SystemClassifier(full, self.rows).predict(self.rows)
-            self.full_loss = row_loss(self.matrix, self.y, answers, full.classes)
-
-    def facts(self, system: System) -> Facts:
-        model = SystemClassifier(system, self.rows)
-        answering, answers = model.route(self.rows), model.predict(self.rows)
-        prices = system.costs.of(system.stage_columns()) + system.call_prices()
-        by_stage = self.accounting == "stage"
-        cost = (
-            prices[answering] if by_stage else system.acquisition_cost(self.rows, accounting="path")
-        )
-        last = len(system.stages) - 1
-        return Facts(
-            y=self.y,
-            answering=answering,
-            kept=(answering < last) if system.has_full else np.ones(len(answering), dtype=bool),
-            right=answers == self.y,
-            loss=row_loss(self.matrix, self.y, answers, system.classes),
-            full_loss=self.full_loss,
-            cost=cost,
-            stage_prices=prices if by_stage else None,
-            least=float(prices.min()) if by_stage else 0.0,
-            most=float(prices.max()),
-        )
 
 
 def _cost_table(cost: Floats) -> dict[str, Any]:
