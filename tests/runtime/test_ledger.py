@@ -214,6 +214,27 @@ def test_an_answer_that_never_came(ledger, fault):
     assert set(source.paid.values()) == {1}
 
 
+def test_a_refusal_after_a_lost_answer_proves_nothing(ledger):
+    system, people = lender()
+    source = sold(people, faults=["lost", "refused", "refused"])
+    session = Session(system, [source], ledger=ledger, policy=Policy(**QUICK))
+    with pytest.raises(NoAnswerError):
+        session.predict("anna")
+    assert (ledger.total(), ledger.at_risk()) == (0, 1)
+    assert session.predict("anna").cost == 1
+    assert source.paid == {("anna", "income"): 1}
+
+
+def test_what_the_caller_knows_counts_more_than_what_is_in_the_books(ledger):
+    costs = FeatureCosts({"a": 0, "b": 0}, shared={"bureau": (5, ["a", "b"])})
+    system = System((Stage(Sigmoid(0, also=(1,))),), costs, np.array([0, 1]))
+    session = Session(system, [MockSource({"x": {"a": 1.0, "b": 2.0}}, ["bureau"])], ledger=ledger)
+    session.predict("x")
+    answer = session.predict("x", {"a": -1.0})
+    assert answer.reused == ("bureau",)
+    assert answer.probabilities[1] == 1 / (1 + np.exp(1.0))
+
+
 def test_a_refused_call_leaves_the_books(ledger):
     system, people = lender()
     source = sold(people, faults=["refused"] * 3)

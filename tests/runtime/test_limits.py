@@ -79,6 +79,18 @@ class TestCaps:
         book.close_calls([Outcome(claim.asking, None, False)])
         book.claim("bert", [], limits=limits, asking=("full", 2.0))
 
+    @pytest.mark.parametrize("phase", [0.0, 0.01, 0.5, 0.99])
+    def test_a_window_is_as_long_as_it_says(self, kind, tmp_path, phase):
+        limits, clock = Limits(per_window={60: 20.0}), Clock()
+        clock.now += phase
+        book = books(kind, tmp_path, limits, clock)
+        book.claim("anna", [want(20.0)], limits=limits)
+        clock.now += 59.999
+        with pytest.raises(LimitError):
+            book.claim("bert", [want(1.0)], limits=limits)
+        clock.now += 1.002
+        book.claim("bert", [want(20.0)], limits=limits)
+
     @given(
         purchases=st.lists(
             st.tuples(st.floats(0.0, 40.0), st.floats(0.1, 6.0), st.booleans()), max_size=40
