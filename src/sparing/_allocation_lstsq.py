@@ -134,32 +134,32 @@ def allocate_lstsq(
     guess = start if start is not None and 0.0 < start < np.inf else None
     dual = maximise_dual(rows, full_rate, free, guess)
     starts = [dual.s, dual.filled(rows, full_rate)]
-    candidates = [_onto_bound(s, full_rate, share) for s in starts]
-    values = [rows.value(candidate) for candidate in candidates]
+    found = [_onto_bound(rows, s, full_rate) for s in starts]
+    values = [value for _, value in found]
     begin = starts[int(np.argmin(values))]
     # Rows that tie would keep ADMM going for nothing.
     settled = min(values) - dual.bound <= _GAP_ENOUGH * (1.0 + abs(dual.bound))
     most = 1 if settled else max_iter
     split = admm(rows, full_rate, begin, dual.beta, tol=tol, max_iter=most)
-    candidates.append(_onto_bound(split.s, full_rate, share))
-    values.append(rows.value(candidates[-1]))
-    best = int(np.argmin(values))
-    return LstsqAllocation(
-        candidates[best],
-        dual.beta,
-        1 + split.n_iter + dual.n_passes,
-        values[best],
-        dual.bound,
-        split.n_iter,
-        split.primal,
-        split.dual,
-    )
+    found.append(_onto_bound(rows, split.s, full_rate))
+    q, value = min(found, key=lambda each: each[1])
+    passes = 1 + split.n_iter + dual.n_passes
+    ends = (split.n_iter, split.primal, split.dual)
+    return LstsqAllocation(q, dual.beta, passes, value, dual.bound, *ends)
 
 
-def _onto_bound(s: Floats, full_rate: float, share: Floats) -> Floats:
-    """Allocation of log-odds s, moved by the same small step in all rows until mean(q) is what it may be."""
-    raised = s + 1.0
-    return expit(raised - multiplier(raised, full_rate, share, 1.0)[0])
+def _onto_bound(rows: Rows, s: Floats, full_rate: float) -> tuple[Floats, float]:
+    """Allocation of log-odds s that keeps the bound, all rows moved by the same small step, and its value.
+
+    Room that is left is worth β per unit: rows are also tried a little higher, which rows far from a gate they agree
+    with would rather not.
+    """
+    tried = []
+    for higher in (0.0, 1.0):
+        step, _ = multiplier(s + higher, full_rate, rows.share, higher)
+        q = expit(s + (higher - step))
+        tried.append((q, rows.value(q)))
+    return min(tried, key=lambda each: each[1])
 
 
 # -- ADMM ----------------------------------------------------------------------------------------------------------
