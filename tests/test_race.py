@@ -34,12 +34,14 @@ def test_hopeless_methods_are_stopped(rows):
     X, y = table(2000, seed=1)
     full = stage_alone(two_stages())
     good = Frontier.evaluate(threshold_systems(two_stages(), X, n=20), X, y, full=full)
-    # Column 2 alone knows nearly everything but costs three times as much as column 0.
     dear = Frontier.evaluate([two_stages(prices=(5, 5, 5))], X, y, full=full)
     assert still_running({"good": good, "dear": dear}, "accuracy") == {"good"}
     assert still_running({"good": good, "same": good}, "accuracy") == {"good", "same"}
     cheap = Frontier.evaluate([stage_alone(two_stages(), 0)], X, y, full=full)
-    assert still_running({"good": good, "cheap": cheap}, "accuracy") == {"good", "cheap"}
+    # As good where next to nothing is bought, and of no use from there on.
+    assert still_running({"good": good, "cheap": cheap}, "accuracy") == {"good"}
+    both = {"cheap half": good._subset(np.arange(12)), "dear half": good._subset(np.arange(8, 20))}
+    assert still_running(both, "accuracy") == set(both)
     loss = {
         name: Frontier.evaluate([p.system for p in f], X, y, scoring="neg_log_loss", full=full)
         for name, f in {"good": good, "dear": dear}.items()

@@ -257,16 +257,19 @@ def _numbered(index: int, setting: Setting, task: Task, may_fail: bool) -> tuple
 
 
 def still_running(frontiers: dict[str, Frontier], scoring: Any) -> set[str]:
-    """Methods that are the best, or about as good, at some budget below the one that buys the full model's score.
+    """Methods that are the best, or about as good, at some budget that matters.
 
-    About as good is within a standard error of an accuracy, or a fiftieth of the range of any other score.
+    Budgets matter where half of the way from the cheapest system's score to the full model's is gone, up to where it is
+    reached: what buys next to nothing, or everything, is bought by every method. About as good is within a standard
+    error of an accuracy, or a fiftieth of the range of any other score.
     """
     merged = Frontier.merge(frontiers).pareto()
     costs, best = merged.costs, merged.scores
     assert merged.full is not None
     enough = np.flatnonzero(best >= merged.full.score)
     last = int(enough[0]) if len(enough) else len(best) - 1
-    costs, best = costs[: last + 1], best[: last + 1]
+    matter = slice(int(np.searchsorted(best, (best[0] + best[last]) / 2)), last + 1)
+    costs, best = costs[matter], best[matter]
     if scoring_name(scoring).startswith("accuracy"):
         near = np.sqrt(np.maximum(best * (1 - best), 1e-4) / merged.n_rows)
     else:
