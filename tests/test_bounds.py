@@ -37,7 +37,7 @@ def test_limits_at_the_edges():
 @pytest.fixture(scope="module")
 def rejected():
     """All tables of 100 rows for which a loss of at most 2 points is believed."""
-    n, limit, most = 100, 0.02, 45
+    n, limit, most = 100, 0.02, 36
     tables = [
         (b, c)
         for b in range(most)

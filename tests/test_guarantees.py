@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +18,7 @@ MATRIX = [[0, 1], [5, 0]]
 
 def frontier(n=400, scoring="accuracy", **options):
     X, y = table(n, seed=1)
-    systems = threshold_systems(two_stages(**options), X, n=25)
+    systems = threshold_systems(two_stages(**options), X, n=17)
     return Frontier.evaluate(
         systems, X, y, scoring=scoring, labels=[f"s{i}" for i in range(len(systems))]
     )
@@ -296,6 +298,17 @@ def test_certificates_use_the_exact_test(worse, better):
     else:
         with pytest.raises(PromiseError):
             certify([system], X, y, Guarantee(tolerance=0.05), full=FULL)
+
+
+def test_the_full_model_may_come_from_elsewhere():
+    X, y = table(1500, seed=5)
+    validated = frontier()
+    bare = replace(validated, full=None)
+    guarantee = Guarantee(tolerance=0.05)
+    result = certify(bare, X, y, guarantee, full=FULL)
+    assert result.certificate.promises[0].p_value <= 0.05
+    with pytest.raises(ValueError, match="compares with the full model"):
+        certify(bare, X, y, guarantee)
 
 
 def test_systems_without_a_full_model_keep_every_row():

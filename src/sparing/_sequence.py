@@ -17,6 +17,9 @@ from sparing.system import System
 
 Floats = NDArray[np.float64]
 
+_DOUBT = 1.0
+"""Standard errors by which a system may miss a promise on the validation rows and still be tested, after the others."""
+
 
 class Wishes(Protocol):
     """The part of a guarantee that orders systems."""
@@ -54,15 +57,15 @@ def safest_first(frontier: Frontier, wishes: Wishes, n: int, max_tests: int) -> 
     -------
     list of int
         The system with the widest margin first, then cheaper and cheaper ones; with nothing but a budget, dearer and
-        dearer ones. Systems that break a promise on the validation rows are left out, and so are those that send every
-        row to the full model: a promise about them is empty.
+        dearer ones. Systems that clearly break a promise on the validation rows are left out, and so are those that
+        send every row to the full model: a promise about them is empty.
     """
     judge = frontier.judge
     costs = judge.costs
     only_budget = wishes.tolerance is None and wishes.max_error is None and not wishes.min_recall
     kept = np.array([_kept(p.system, p.stage_rates) for p in judge])
     margins = _margins(judge, wishes, kept, n)
-    good = np.flatnonzero((margins > 0) & (only_budget | (kept > 0)))
+    good = np.flatnonzero((margins > -_DOUBT) & (only_budget | (kept > 0)))
     if only_budget:
         order = good[pareto_order(costs[good], judge.scores[good])]
     else:
@@ -82,8 +85,8 @@ def _margins(frontier: Frontier, wishes: Wishes, kept: Floats, n: int) -> Floats
     """Smallest margin of all promises, in standard errors on n rows."""
     margins = np.full(len(frontier), np.inf)
     if wishes.tolerance is not None:
-        assert frontier.full is not None
-        loss = frontier.full.score - frontier.scores
+        best = frontier.scores.max() if frontier.full is None else frontier.full.score
+        loss = best - frontier.scores
         # Only rows that are kept can be answered otherwise than by the full model.
         margins = np.minimum(margins, (wishes.tolerance - loss) * np.sqrt(n / (kept + 1 / n)))
     if wishes.budget is not None:

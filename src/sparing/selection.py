@@ -55,7 +55,8 @@ class BudgetedClassifier(RoutedClassifier):
         Average cost per row, at most: the fitted system is the best within it.
     tolerance : float, default=None
         Score below the full model's, at most: the fitted system is the cheapest within it. With a budget as well, it
-        must keep both. With neither, nothing is to be lost: the tolerance is 0.
+        must keep both. With neither, nothing is to be lost: the tolerance is 0. The cheapest of many systems on a few
+        hundred validation rows is partly the luckiest: ask for less than you can give up, or for a guarantee.
     scoring : str, callable or matrix, default="accuracy"
         What is compared, see :meth:`sparing.Frontier.evaluate`: names of scikit-learn scorers, scorers, metrics, or a
         matrix of misclassification costs (true class × answer).
