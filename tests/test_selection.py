@@ -311,6 +311,7 @@ def test_nothing_was_promised(fitted):
         ({"scoring": "recal"}, "recal"),
         ({"scoring": np.ones((3, 3))}, "has 3 classes, y has 2"),
         ({"min_recall": {"sick": 0.9}}, "min_recall names classes"),
+        ({"min_recall": {1: 90}}, "min_recall of 1 is a number from 0 to 1; got 90"),
         ({"method": "magic"}, "is not known"),
         ({"validation": 1.5}, "validation"),
         ({"validation": (1, 2, 3)}, "validation is a share of the rows or a pair"),

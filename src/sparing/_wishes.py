@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,6 +42,11 @@ class Wishes:
     budget: float | None = None
     tolerance: float | None = None
     min_recall: Mapping[Any, float] | None = None
+
+    def __post_init__(self) -> None:
+        for label, floor in (self.min_recall or {}).items():
+            if isinstance(floor, bool) or not isinstance(floor, Real) or not 0 <= float(floor) <= 1:
+                raise ValueError(f"min_recall of {label!r} is a number from 0 to 1; got {floor!r}.")
 
     def choose(self, frontier: Frontier) -> Point:
         """The cheapest system within the tolerance, the best within the budget; with both, the first keeping both.

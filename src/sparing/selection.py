@@ -203,6 +203,7 @@ class BudgetedClassifier(RoutedClassifier):
         """Raise on wishes that contradict each other, before hours of fitting."""
         self._validate_params()
         resolve_scoring(self.scoring)
+        self._wishes()
         settings_of(self.method, FeatureCosts([1.0]))
         for name in ("validation", "calibration"):
             given = getattr(self, name)
