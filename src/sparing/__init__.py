@@ -2,6 +2,7 @@
 
 from sparing.adapt import AdaptGbrtClassifier, AdaptLinClassifier, AdaptLstsqClassifier
 from sparing.baselines import BudgetPruneClassifier, GreedyMiserClassifier, L1GateClassifier
+from sparing.cascade import CascadeClassifier
 from sparing.costs import FeatureCosts
 from sparing.displays import ConvergenceDisplay, FrontierDisplay, RoutingDisplay
 from sparing.frontier import Frontier
@@ -15,6 +16,7 @@ __all__ = [
     "AdaptLstsqClassifier",
     "BudgetPruneClassifier",
     "BudgetedClassifier",
+    "CascadeClassifier",
     "Certificate",
     "ConvergenceDisplay",
     "FeatureCosts",

@@ -98,7 +98,7 @@ def fit_full_model(
         model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
         check_is_fitted_if_possible(model)
     else:
-        model = _fitted(estimator, X, y, sample_weight, random_state)
+        model = fitted(estimator, X, y, sample_weight, random_state)
     classes = _classes_of(model, labels)
     answers = FullPredictor(model, output_of(model), classes, column_use(model, X))
     some = np.arange(len(y))[:: max(1, len(y) // 2000)]
@@ -147,9 +147,10 @@ def _decides(answers: FullPredictor, X: Any) -> bool:
     return votes or not np.array_equal(labels, answers.classes[answers.raw(X).argmax(axis=1)])
 
 
-def _fitted(
+def fitted(
     estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None, random_state: int | None
 ) -> Any:
+    """A fitted clone, with our seed where it has none of its own and with weights where it takes them."""
     model = _seeded(clone(estimator), random_state)
     with warnings.catch_warnings():
         # Rows that were never out of bag get the class shares instead, in _out_of_bag.
@@ -204,7 +205,7 @@ def _out_of_fold(
         if len(present) == 1:  # the only row of the other class is in the test fold
             return np.eye(len(classes))[np.repeat(encode(present, classes), len(test))]
         part = None if weight is None else weight[train]
-        model = _fitted(estimator, take_rows(X, train), y[train], part, random_state)
+        model = fitted(estimator, take_rows(X, train), y[train], part, random_state)
         return raw_output(model, output, take_rows(X, test), classes)
 
     parts = Parallel(n_jobs=n_jobs)(delayed(fold)(train, test) for train, test in folds)

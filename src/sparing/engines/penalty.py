@@ -246,7 +246,12 @@ class GroupPenalty:
         """
         levels = [_Level(np.tile(level.label, B.shape[1]), level.weights) for level in self._levels]
         b = B.T.ravel()
-        start = np.asarray(np.linalg.solve(H, b), dtype=np.float64)
+        try:
+            start = np.asarray(np.linalg.solve(H, b), dtype=np.float64)
+        except (
+            np.linalg.LinAlgError
+        ):  # columns that repeat each other, and a ridge lost in rounding
+            start = np.asarray(np.linalg.lstsq(H, b)[0], dtype=np.float64)
         return _smoothed_newton(H, b, start, levels, []).reshape(B.T.shape).T
 
     def gradient(self, W: Floats) -> Floats:

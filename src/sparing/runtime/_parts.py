@@ -35,6 +35,7 @@ KINDS: Mapping[str, str] = {
     "masked network": "sparing.cascade.network:MaskedNetwork",
     "masked predictor": "sparing.cascade.network:MaskedPredictor",
     "model": "sparing._full_predictor:FullPredictor",
+    "network inputs": "sparing.cascade.inputs:NetworkInputs",
     "pruned forest": "sparing.baselines._pruned_forest:PrunedForest",
 }
 """Every kind of part there is, and its class. Closed: a file names kinds, never classes."""

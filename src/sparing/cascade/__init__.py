@@ -1,0 +1,5 @@
+"""Cascades: many stages, each with more columns than the last, any models, the full model at the end."""
+
+from sparing.cascade.classifier import CascadeClassifier
+
+__all__ = ["CascadeClassifier"]

@@ -1,0 +1,223 @@
+"""When to stop: thresholds of all gates together, for every price η of cost in units of error.
+
+Stopping a row at stage k costs error_k + η × cost_k; going on costs what the later stages make of the row. Bottom up,
+each gate's threshold is the cut of its sorted scores at which the sum of the two over the rows that reach it is
+smallest (the paper's oracle gating, stage by stage); as rows that reach a gate depend on the gates before, the sweep is
+repeated until nothing moves. One η after the other traces the frontier. Scores must be out-of-fold, or of held-out
+rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Thresholds = tuple[float, ...]
+
+ByDoubt = tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]
+"""Rows in the order of a gate's scores, the scores in that order, and where a cut may stand."""
+
+_SWEEPS = 2
+"""Sweeps over the gates per price: the first without regard to who reaches a gate. A third changes next to nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class StageScores:
+    """What every stage says about the same rows, computed once: each point of a frontier is arithmetic from here on.
+
+    Attributes
+    ----------
+    errors : float of shape (n_stages, n_rows), 1 where a stage would answer wrongly.
+    doubts : float of shape (n_stages − 1, n_rows), the gates' scores.
+    costs : float of shape (n_stages,), what a row answered there has cost.
+    weight : float of shape (n_rows,), sums to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> errors = np.array([[0.0, 1, 0, 1], [0, 0, 0, 0]])
+    >>> scores = StageScores.of(errors, np.array([[0.1, 0.4, 0.2, 0.3]]), np.array([1.0, 5.0]))
+    >>> thresholds = scores.thresholds(price=0.1)
+    >>> thresholds
+    (0.25,)
+    >>> scores.cost_and_error(thresholds)
+    (3.0, 0.0)
+    """
+
+    errors: Floats
+    doubts: Floats
+    costs: Floats
+    weight: Floats
+    _sorted: tuple[ByDoubt, ...]
+
+    @classmethod
+    def of(
+        cls,
+        errors: Floats,
+        doubts: Floats,
+        costs: Floats,
+        weight: Floats | None = None,
+        by_doubt: Sequence[ByDoubt] | None = None,
+    ) -> StageScores:
+        """Sort the scores of every gate, once, unless they come sorted."""
+        n = errors.shape[1]
+        weight = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
+        if by_doubt is None:
+            by_doubt = [sorted_by_doubt(column) for column in doubts]
+        return cls(errors, doubts, costs, weight, tuple(by_doubt))
+
+    def thresholds(self, price: float) -> Thresholds:
+        """Thresholds that make mean error + ``price`` × mean cost as small as gate after gate can make it."""
+        n_gates, n = self.doubts.shape
+        total = (self.errors + price * self.costs[:, None]) * self.weight
+        cuts = np.full(n_gates, -np.inf)
+        # The first sweep takes every gate for one that all rows reach: gates that start closed would keep those
+        # behind them without rows to learn from.
+        reaches = np.ones((n_gates, n), dtype=bool)
+        for _ in range(_SWEEPS):
+            before, later = cuts.copy(), total[-1]
+            for k in range(n_gates - 1, -1, -1):
+                if reaches[k].any():
+                    cuts[k] = self._cut(k, (total[k] - later) * reaches[k])
+                later = np.where(self.doubts[k] > cuts[k], later, total[k])
+            if np.array_equal(before, cuts):
+                break
+            for k in range(1, n_gates):
+                np.logical_and(reaches[k - 1], self.doubts[k - 1] > cuts[k - 1], out=reaches[k])
+        return tuple(cuts.tolist())
+
+    def _cut(self, gate: int, regret: Floats) -> float:
+        """The cut below which stopping pays: ``regret`` is what stopping a row costs more than going on."""
+        order, values, allowed = self._sorted[gate]
+        sums = np.concatenate([[0.0], np.cumsum(regret[order])])
+        sums[~allowed] = np.inf
+        place = int(np.argmin(sums))
+        if place == 0:
+            return -np.inf
+        if place == len(values):
+            return np.inf
+        low, high = values[place - 1], values[place]
+        middle = low / 2 + high / 2
+        return float(middle if middle < high else low)
+
+    def answering(self, thresholds: Sequence[float]) -> NDArray[np.intp]:
+        """The stage that answers each row."""
+        goes_on = self.doubts > np.reshape(np.asarray(thresholds, dtype=float), (-1, 1))
+        return np.logical_and.accumulate(goes_on, axis=0).sum(axis=0)
+
+    def cost_and_error(self, thresholds: Sequence[float]) -> tuple[float, float]:
+        """Mean cost and mean error at some thresholds."""
+        stage = self.answering(thresholds)
+        error = self.errors[stage, np.arange(len(stage))]
+        return float(self.weight @ self.costs[stage]), float(self.weight @ error)
+
+    def only(self, stages: Sequence[int]) -> StageScores:
+        """Some of the stages; the last one must be among them."""
+        kept = np.array(stages, dtype=np.intp)
+        gates = kept[:-1]
+        return StageScores(
+            self.errors[kept],
+            self.doubts[gates],
+            self.costs[kept],
+            self.weight,
+            tuple(self._sorted[k] for k in gates),
+        )
+
+    def value(self, prices: Sequence[float]) -> float:
+        """How good these stages are: (error + η × cost) / η at the best thresholds, averaged over some prices η."""
+        values = []
+        for price in prices:
+            cost, error = self.cost_and_error(self.thresholds(price))
+            values.append(error / price + cost)
+        return float(np.mean(values))
+
+
+def sorted_by_doubt(doubt: Floats) -> ByDoubt:
+    """Sort the rows by a gate's scores."""
+    order = np.argsort(doubt, kind="stable")
+    values = doubt[order].astype(float)
+    # A cut may stand before the first row, behind the last, or between distinct scores.
+    return order, values, np.concatenate([[True], values[1:] > values[:-1], [True]])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Thresholds, and what they cost and miss on the rows they were tuned on."""
+
+    thresholds: Thresholds
+    cost: float
+    error: float
+
+
+def trace(scores: StageScores, n: int = 60) -> list[Choice]:
+    """The frontier: thresholds that no others found beat in cost and error, the cheapest first.
+
+    Prices fall from one at which buying everything is worth any error to one at which cost hardly counts. A sweep over
+    prices only finds corners of the frontier; thresholds halfway between neighbours, at shares of the rows, fill it.
+    """
+    if not len(scores.doubts):
+        cost, error = scores.cost_and_error(())
+        return [Choice((), cost, error)]
+    largest = max(float(scores.costs[-1]), np.finfo(float).tiny)
+    found: dict[Thresholds, Choice] = {}
+
+    def add(thresholds: Thresholds) -> None:
+        if thresholds not in found:
+            found[thresholds] = Choice(thresholds, *scores.cost_and_error(thresholds))
+
+    for price in np.logspace(0.5, -4, n) / largest:
+        add(scores.thresholds(float(price)))
+    add((-np.inf,) * len(scores.doubts))
+    corners = _pareto(found.values())
+    for left, right in pairwise(corners):
+        for share in (0.25, 0.5, 0.75):
+            add(_between(scores, left.thresholds, right.thresholds, share))
+    return _pareto(found.values())
+
+
+def telling_prices(scores: StageScores, n: int = 2) -> list[float]:
+    """Prices η that matter: a little is lost against a cascade for which cost hardly counts, but not too much.
+
+    Little is 0.1 points of error, much 1.5; or a fiftieth and a fifth of what could be lost at most, if that is less.
+    """
+    grid = np.logspace(0.5, -4, 50) / max(float(scores.costs[-1]), np.finfo(float).tiny)
+    errors = [scores.cost_and_error(scores.thresholds(float(price)))[1] for price in grid]
+    loss = np.array(errors) - min(errors)
+    first = int(np.argmax(loss <= min(0.015, 0.2 * loss.max())))
+    far = np.flatnonzero(loss >= min(0.001, 0.02 * loss.max()))
+    last = max(first, int(far[-1]))
+    return grid[np.unique(np.linspace(first, last, n + 2)[1:-1].round().astype(int))].tolist()
+
+
+def _pareto(choices: object) -> list[Choice]:
+    kept = list[Choice]()
+    for choice in sorted(choices, key=lambda c: (c.cost, c.error)):  # type: ignore[call-overload]
+        if not kept or choice.error < kept[-1].error - 1e-12:
+            kept.append(choice)
+    return kept
+
+
+def _between(scores: StageScores, left: Thresholds, right: Thresholds, share: float) -> Thresholds:
+    """Thresholds between two neighbours, gate by gate at a share of the rows between them."""
+    middle = []
+    for (_, values, _), low, high in zip(scores._sorted, left, right, strict=True):
+        ends = np.searchsorted(values, [low, high])
+        place = round(ends[0] + share * (ends[1] - ends[0]))
+        if place < len(values):  # not in the midst of equal scores
+            place = int(np.searchsorted(values, values[place]))
+        if low == high:
+            middle.append(low)
+        elif place == 0:
+            middle.append(-np.inf)
+        elif place == len(values):
+            middle.append(np.inf)
+        else:
+            below, above = values[place - 1], values[place]
+            cut = below / 2 + above / 2
+            middle.append(float(cut if cut < above else below))
+    return tuple(middle)

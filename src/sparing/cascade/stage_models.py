@@ -1,0 +1,222 @@
+"""Which model per stage: one fitted for each set of columns, or one network for all of them.
+
+Either way every stage also gets out-of-fold probabilities on the training rows, in the same folds: exits tuned on
+in-sample scores would trust the cheap stages blindly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing
+
+from sparing._full_columns import ColumnUse, unwrapped
+from sparing._full_model import fit_full_model, fitted, folds_of
+from sparing._full_predictor import FullPredictor, output_of
+from sparing._routed import Training
+from sparing._rows import take_rows
+from sparing.cascade.inputs import NetworkInputs
+from sparing.cascade.network import Booleans, MaskedNetwork, MaskedPredictor, Singles, train_network
+
+Floats = NDArray[np.float64]
+Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+Report = Callable[[str], None]
+
+_WIDE_FROM = 5000
+"""Rows from which on the network of all stages has twice the width of the one that judges orders."""
+
+
+@dataclass(frozen=True, eq=False)
+class StageModels:
+    """Predictors of the stages before the full model, and what they say about rows they have not seen.
+
+    Attributes
+    ----------
+    predictors : one per stage.
+    proba : out-of-fold, of shape (n_stages, n_rows, n_classes).
+    name : of the kind of model.
+    """
+
+    predictors: tuple[Any, ...]
+    proba: Floats
+    name: str
+
+
+class StageError(ValueError):
+    """A model that was made for all columns does not take some of them."""
+
+
+class OwnModels:
+    """A clone of some estimator per stage, refitted on the stage's columns without any prices."""
+
+    def __init__(self, estimator: Any, name: str) -> None:
+        self.estimator = estimator
+        self.name = name
+
+    def fit(
+        self,
+        training: Training,
+        masks: Sequence[Booleans],
+        folds: Folds,
+        n_jobs: int | None,
+        report: Report,
+    ) -> StageModels:
+        """Fit and cross-fit a model for every mask; interrupted, those that are complete are kept."""
+        predictors = list[FullPredictor]()
+        proba = list[Floats]()
+        for k, mask in enumerate(masks):
+            columns = np.flatnonzero(mask)
+            report(f"stage {k + 1} of {len(masks)}: {self.name} on {len(columns)} columns")
+            try:
+                predictor, honest = self._stage(training, columns, folds, n_jobs)
+            except KeyboardInterrupt:
+                if not predictors:
+                    raise
+                report(f"interrupted: going on with the {len(predictors)} stages that are fitted")
+                break
+            predictors.append(predictor)
+            proba.append(honest)
+        return StageModels(tuple(predictors), np.array(proba), self.name)
+
+    def _stage(
+        self, training: Training, columns: NDArray[np.intp], folds: Folds, n_jobs: int | None
+    ) -> tuple[FullPredictor, Floats]:
+        rows = _safe_indexing(training.X, columns, axis=1)
+        with self._explained(columns):
+            full = fit_full_model(
+                clone(self.estimator),
+                rows,
+                training.y,
+                cv=folds,
+                sample_weight=training.weight,
+                random_state=training.seed,
+                n_jobs=n_jobs,
+            )
+        predictor = full.stages[0].predictor
+        assert isinstance(predictor, FullPredictor)
+        if predictor.output == "predict":
+            raise TypeError(
+                f"{self.name} gives labels only: a stage must say how sure it is. Give a stage_estimator with "
+                "predict_proba or decision_function, or stage_estimator='shared'."
+            )
+        n_classes = len(training.classes)
+        honest = np.zeros((len(training.y), n_classes))
+        honest[:, full.classes] = full.proba
+        use = _use_in_table(predictor.use, columns, training.X.shape[1])
+        return replace(predictor, use=use, classes=np.arange(n_classes)), honest
+
+    def honest(self, training: Training, masks: Sequence[Booleans], fold: Any) -> Floats:
+        """Probabilities of one fold's test rows: of shape (n_masks, n_test, n_classes)."""
+        train, test = fold
+        part = _part(training, train)
+        out = []
+        for mask in masks:
+            columns = np.flatnonzero(mask)
+            rows = _safe_indexing(part.X, columns, axis=1)
+            with self._explained(columns):
+                model = fitted(self.estimator, rows, part.y, part.weight, training.seed)
+            use = ColumnUse(training.X.shape[1], columns, inputs=columns)
+            known = np.arange(len(training.classes))
+            predictor = FullPredictor(model, output_of(model), known, use)
+            out.append(predictor.predict_proba(take_rows(training.X, test)))
+        return np.array(out)
+
+    @contextmanager
+    def _explained(self, columns: NDArray[np.intp]) -> Iterator[None]:
+        try:
+            yield
+        except (KeyError, ValueError) as error:
+            raise StageError(
+                f"{self.name} cannot be fitted on {len(columns)} of the columns ({error}). A pipeline that names its "
+                "columns needs them all: give stage_estimator a classifier that takes any columns, or 'shared'."
+            ) from error
+
+
+class SharedNetwork:
+    """One network for all stages, trained with the columns of later stages taken away."""
+
+    name = "shared network"
+
+    def __init__(self, inputs: NetworkInputs, Z: Singles) -> None:
+        self.inputs = inputs
+        self.Z = Z
+
+    def fit(
+        self,
+        training: Training,
+        masks: Sequence[Booleans],
+        folds: Folds,
+        n_jobs: int | None,
+        report: Report,
+    ) -> StageModels:
+        """Train on all rows and on the training rows of every fold."""
+        every = np.arange(len(training.y))
+        report(f"{self.name}: {1 + len(folds)} fits for {len(masks)} stages")
+        network, *others = Parallel(n_jobs=n_jobs)(
+            delayed(self._train)(training, masks, rows)
+            for rows in [every, *(train for train, _ in folds)]
+        )
+        proba = np.empty((len(masks), len(every), len(training.classes)))
+        for (_, test), other in zip(folds, others, strict=True):
+            proba[:, test] = [other.proba(self.Z[test], mask) for mask in masks]
+        predictors = tuple(MaskedPredictor(network, mask) for mask in masks)
+        return StageModels(predictors, proba, self.name)
+
+    def honest(self, training: Training, masks: Sequence[Booleans], fold: Any) -> Floats:
+        """Probabilities of one fold's test rows: of shape (n_masks, n_test, n_classes)."""
+        train, test = fold
+        network = self._train(training, masks, train)
+        return np.array([network.proba(self.Z[test], mask) for mask in masks])
+
+    def _train(
+        self, training: Training, masks: Sequence[Booleans], rows: NDArray[np.intp]
+    ) -> MaskedNetwork:
+        table = np.array(masks)
+        part = _part(training, rows)
+        return train_network(
+            self.inputs,
+            self.Z[rows],
+            part.y,
+            len(training.classes),
+            lambda rng, n: table[rng.integers(0, len(table), n)],
+            weight=part.weight,
+            width=256 if len(rows) >= _WIDE_FROM else 128,
+            seed=training.seed or 0,
+        )
+
+
+def cloneable(estimator: Any) -> Any:
+    """The model inside a full model that can be fitted again on fewer columns, or None."""
+    model = unwrapped(estimator) if isinstance(estimator, FrozenEstimator) else estimator
+    fits = hasattr(model, "fit") and hasattr(model, "get_params")
+    says = any(hasattr(model, name) for name in ("predict_proba", "decision_function"))
+    return clone(model) if fits and says and not hasattr(model, "system_") else None
+
+
+def folds_for(cv: Any, y: NDArray[np.intp], seed: int | None) -> Folds:
+    """Folds that every stage is cross-fitted in."""
+    return list(folds_of(cv, y, seed).split(np.zeros(len(y)), y))
+
+
+def _part(training: Training, rows: NDArray[np.intp]) -> Training:
+    weight = None if training.weight is None else training.weight[rows]
+    return replace(training, X=take_rows(training.X, rows), y=training.y[rows], weight=weight)
+
+
+def _use_in_table(use: ColumnUse, columns: NDArray[np.intp], n_columns: int) -> ColumnUse:
+    """Columns a model uses, from positions in its part of the table to positions in the whole."""
+    return replace(
+        use,
+        n_columns=n_columns,
+        columns=columns[use.columns],
+        inputs=columns if use.inputs is None else columns[use.inputs],
+        given=None if use.given is None else columns[use.given],
+    )

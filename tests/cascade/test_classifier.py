@@ -1,0 +1,295 @@
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sparing import CascadeClassifier, FeatureCosts, Frontier
+from sparing.cascade.network import MaskedPredictor
+
+
+def make_rows(n=900, seed=0):
+    """Column 0 decides most rows, columns 1 and 2 the rest, 3 and 4 are noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    hard = np.abs(X[:, 0]) < 0.6
+    return X, (np.where(hard, X[:, 1] + X[:, 2], X[:, 0]) > 0).astype(int)
+
+
+X, Y = make_rows()
+FOREST = RandomForestClassifier(30, random_state=0)
+COSTS = [1, 2, 2, 1, 1]
+
+
+def cascade(**options):
+    settings = {"feature_costs": COSTS, "cv": 3, "random_state": 0} | options
+    return CascadeClassifier(settings.pop("estimator", FOREST), **settings)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return {
+        kind: cascade(stage_estimator=kind, tolerance=0.01).fit(X, Y) for kind in ("own", "shared")
+    }
+
+
+@pytest.mark.parametrize("kind", ["own", "shared"])
+def test_it_keeps_the_accuracy_and_cuts_the_cost(fitted, kind):
+    clf, (Xt, yt) = fitted[kind], make_rows(2000, seed=1)
+    full = clf.estimator_.score(Xt, yt)
+    assert clf.score(Xt, yt) > full - 0.03
+    assert clf.acquisition_cost(Xt).mean() < 0.8 * sum(COSTS)
+
+
+@pytest.mark.parametrize("kind", ["own", "shared"])
+def test_stages_are_nested_and_end_with_the_full_model(fitted, kind):
+    clf = fitted[kind]
+    bought = clf.system_.stage_columns()
+    for before, after in pairwise([stage.columns for stage in clf.stages_]):
+        assert set(before) <= set(after)
+    assert (np.diff(bought.sum(axis=1)) >= 0).all()
+    assert clf.stages_[-1].gate is None
+    assert clf.history_["cost"][-1] == sum(COSTS)
+    assert clf.order_[0] == ["0"]
+
+
+def test_a_row_is_answered_by_its_stage_from_the_columns_it_has_paid_for(fitted):
+    for clf in fitted.values():
+        route, mask = clf.route(X), clf.acquisition_mask(X)
+        blind = np.where(mask, X, np.nan)
+        for stage in range(len(clf.stages_) - 1):
+            rows = route == stage
+            if rows.any():
+                part = clf.system_.stages[stage].predictor
+                assert np.array_equal(
+                    part.predict_proba(np.nan_to_num(blind[rows])), clf.predict_proba(X[rows])
+                )
+
+
+def test_every_point_of_the_frontier_is_a_rethresholding(fitted):
+    clf = fitted["shared"]
+    systems = clf.staged_systems()
+    assert len(systems) == len(clf.frontier_costs_) > 3
+    assert (np.diff(clf.frontier_costs_) > 0).all()
+    assert (np.diff(clf.frontier_scores_) > 0).all()
+    for system in systems:
+        for one, other in zip(system.stages, clf.stages_, strict=True):
+            assert one.predictor is other.predictor
+    frontier = Frontier.evaluate(systems, X, Y)
+    assert len(frontier.pareto()) > 2
+
+
+def test_at_moves_along_the_frontier(fitted):
+    clf = fitted["own"]
+    cheap, dear = clf.at(tolerance=0.1), clf.at(tolerance=-1.0)
+    assert cheap.acquisition_cost(X).mean() < dear.acquisition_cost(X).mean()
+    afford = clf.at(budget=float(clf.frontier_costs_[2]))
+    assert afford.system_.thresholds == clf.staged_systems()[2].thresholds
+    with pytest.raises(ValueError, match="the cheapest costs"):
+        clf.at(budget=0.01)
+    with pytest.raises(ValueError, match="either tolerance or budget"):
+        clf.at()
+
+
+def test_auto_takes_one_of_the_two():
+    clf = cascade(n_stages=3).fit(X, Y)
+    assert clf.stage_kind_ in ("RandomForestClassifier", "shared network")
+    assert len(clf.stages_) <= 3
+
+
+def test_a_list_takes_the_better_one():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(900, 3))
+    y = (Z[:, 0] * Z[:, 1] > 0).astype(int)  # no line separates them
+    clf = cascade(
+        feature_costs=None,
+        stage_estimator=[LogisticRegression(), ExtraTreesClassifier(30, random_state=0)],
+    ).fit(Z, y)
+    assert clf.stage_kind_ == "ExtraTreesClassifier"
+
+
+def test_stages_that_are_given():
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    clf = cascade(
+        feature_costs=None,
+        stages={"questions": ["a", "d"], "blood": ["a", "b", "c", "d"]},
+        stage_estimator="own",
+    ).fit(frame, Y)
+    assert [stage.name for stage in clf.stages_] == ["questions", "blood", "full"]
+    assert clf.history_["n_columns"].tolist() == [2, 4, 5]
+    assert clf.order_ is None
+    assert clf.stages_[0].columns.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ([["a"], ["b"]], r"Stage 1 \(stage 1\) lacks column 'a'"),
+        ([["a", "z"]], "'z'"),
+        ([[]], "has no columns"),
+        ([], "at least one stage"),
+        ([["a"], ["a"]], "has no column that the stage before lacks"),
+    ],
+)
+def test_stages_that_make_no_sense(stages, message):
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    with pytest.raises(ValueError, match=message):
+        cascade(feature_costs=None, stages=stages).fit(frame, Y)
+
+
+def test_a_stage_must_say_how_sure_it_is():
+    class LabelsOnly(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict(self, X):
+            return self.classes_[(X[:, 0] > 0).astype(int)]
+
+    with pytest.raises(TypeError, match="labels only"):
+        cascade(stage_estimator=LabelsOnly()).fit(X, Y)
+    with pytest.raises(TypeError, match="'auto', 'own', 'shared'"):
+        cascade(stage_estimator=[3]).fit(X, Y)
+
+
+def test_a_legacy_model_that_cannot_be_fitted_again():
+    class Service:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, X):
+            p = 1 / (1 + np.exp(-3 * X[:, 0]))
+            return np.column_stack([1 - p, p])
+
+    clf = cascade(estimator=Service()).fit(X, Y)
+    assert clf.stage_kind_ == "shared network"
+    with pytest.raises(TypeError, match="cannot be fitted again"):
+        cascade(estimator=Service(), stage_estimator="own").fit(X, Y)
+
+
+def test_a_pipeline_that_names_its_columns_leaves_the_stages_to_the_network():
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    pipeline = make_pipeline(
+        ColumnTransformer([("all", StandardScaler(), list("abcde"))]), LogisticRegression()
+    )
+    clf = cascade(estimator=pipeline, feature_costs=None).fit(frame, Y)
+    assert clf.stage_kind_ == "shared network"
+    with pytest.raises(ValueError, match="cannot be fitted on"):
+        cascade(estimator=pipeline, feature_costs=None, stage_estimator="own").fit(frame, Y)
+
+
+@pytest.mark.parametrize("kind", ["own", "shared"])
+def test_frames(kind):
+    names = list("abcde")
+    costs = dict(zip(names, COSTS, strict=True))
+    array = cascade(stage_estimator=kind).fit(X, Y)
+    frames = [pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)]
+    for frame in frames:
+        clf = cascade(stage_estimator=kind, feature_costs=costs).fit(frame, Y)
+        assert np.array_equal(clf.predict_proba(frame), array.predict_proba(X))
+
+
+def test_text_and_missing_values_with_a_network():
+    frame = pd.DataFrame({"colour": np.where(X[:, 0] > 0, "red", "blue"), "size": X[:, 1]})
+    frame.loc[::7, "size"] = np.nan
+
+    class Service:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, X):
+            p = np.where(X["colour"] == "red", 0.8, 0.2)
+            return np.column_stack([1 - p, p])
+
+    clf = cascade(estimator=Service(), feature_costs=None).fit(frame, Y)
+    assert clf.score(frame, Y) > 0.7
+
+
+def test_a_frozen_model_with_its_own_probabilities():
+    full = clone(FOREST).fit(X[:450], Y[:450])
+    proba = full.predict_proba(X[450:])
+    clf = cascade(estimator=FrozenEstimator(full), stage_estimator="own")
+    clf.fit(X[450:], Y[450:], full_proba=proba)
+    assert clf.stage_kind_ == "RandomForestClassifier"
+    assert clf.estimator_ is full
+
+
+def test_degenerate_prices():
+    free = cascade(feature_costs=np.zeros(5)).fit(X, Y)
+    assert len(free.stages_) == 1
+    panel = FeatureCosts(np.zeros(5), shared={"all": (3.0, range(5))})
+    one = cascade(feature_costs=panel, stage_estimator="own").fit(X, Y)
+    assert one.acquisition_cost(X).max() == 3.0
+    some = cascade(feature_costs=[0, 1, 1, 1, 1], stage_estimator="own", tolerance=0.3).fit(X, Y)
+    assert some.acquisition_cost(X).min() == 0.0
+
+
+def test_call_prices():
+    dear = cascade(feature_costs=FeatureCosts(COSTS, call_price=50.0), stage_estimator="own").fit(
+        X, Y
+    )
+    plain = cascade(stage_estimator="own").fit(X, Y)
+    assert dear.history_["cost"][-1] == sum(COSTS) + 50
+    assert (dear.route(X) == len(dear.stages_) - 1).mean() <= (
+        plain.route(X) == len(plain.stages_) - 1
+    ).mean() + 0.02
+    with pytest.raises(ValueError, match="give stages="):
+        cascade(feature_costs=FeatureCosts(COSTS, call_price=[1, 2])).fit(X, Y)
+
+
+def test_a_cascade_in_a_cascade(fitted):
+    inner = fitted["own"]
+    outer = cascade(estimator=FrozenEstimator(inner), feature_costs=None, stages=[[0]]).fit(X, Y)
+    assert len(outer.stages_) == 1 + len(inner.stages_)
+    assert outer.system_.thresholds[1:] == inner.system_.thresholds
+
+
+def test_a_seed_repeats_the_fit_and_a_pickle_predicts_the_same(fitted):
+    clf = fitted["shared"]
+    with parallel_config("threading"):  # other processes would train longer than the tests do
+        again = cascade(stage_estimator="shared", tolerance=0.01, n_jobs=2).fit(X, Y)
+    assert np.array_equal(again.predict_proba(X), clf.predict_proba(X))
+    kept = pickle.loads(pickle.dumps(clf))
+    assert np.array_equal(kept.predict_proba(X), clf.predict_proba(X))
+    assert isinstance(kept.stages_[0].predictor, MaskedPredictor)
+
+
+def test_many_classes_and_weights():
+    rng = np.random.default_rng(0)
+    labels = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + 0.3 * X[:, 1], [-0.5, 0.5])]
+    weight = rng.random(len(X))
+    clf = cascade(stage_estimator="own").fit(X, labels, weight)
+    assert clf.classes_.tolist() == ["a", "b", "c"]
+    assert clf.score(X, labels) > 0.85
+
+
+def test_progress_goes_to_standard_error(capsys):
+    cascade(stage_estimator="own", verbose=1, n_stages=2).fit(X, Y)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "stage 1 of" in err
+
+
+def test_an_interrupt_keeps_the_stages_that_are_fitted():
+    class Slow(LogisticRegression):
+        fits = 0
+
+        def fit(self, X, y, sample_weight=None):
+            Slow.fits += 1
+            if Slow.fits > 5:
+                raise KeyboardInterrupt
+            return super().fit(X, y, sample_weight)
+
+    clf = cascade(stages=[[0], [0, 1]], stage_estimator=Slow()).fit(X, Y)
+    assert len(clf.stages_) == 2
+    Slow.fits = 5
+    with pytest.raises(KeyboardInterrupt):
+        cascade(stages=[[0], [0, 1]], stage_estimator=Slow()).fit(X, Y)

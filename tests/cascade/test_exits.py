@@ -1,0 +1,106 @@
+from itertools import product
+
+import numpy as np
+import pytest
+
+from sparing.cascade.exits import StageScores, telling_prices, trace
+
+
+def random_scores(seed=0, n=60, n_stages=3, weight=None):
+    rng = np.random.default_rng(seed)
+    difficulty = rng.random(n)
+    doubts = np.clip(difficulty + rng.normal(0, 0.2, (n_stages - 1, n)), 0, 1).round(2)
+    errors = (
+        rng.random((n_stages, n)) < difficulty * np.linspace(0.8, 0.1, n_stages)[:, None]
+    ).astype(float)
+    return StageScores.of(errors, doubts, np.linspace(1, 5, n_stages), weight)
+
+
+def lagrangian(scores, thresholds, price):
+    cost, error = scores.cost_and_error(thresholds)
+    return error + price * cost
+
+
+def cuts(scores, gate):
+    values = np.unique(scores.doubts[gate])
+    return [-np.inf, *((values[1:] + values[:-1]) / 2), np.inf]
+
+
+@pytest.mark.parametrize("price", [0.3, 0.05, 0.01, 0.001])
+def test_one_gate_is_solved_exactly(price):
+    scores = random_scores(n_stages=2)
+    best = min(lagrangian(scores, (cut,), price) for cut in cuts(scores, 0))
+    assert lagrangian(scores, scores.thresholds(price), price) == pytest.approx(best, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_gates_come_close_to_trying_everything(seed):
+    scores = random_scores(seed)
+    every = list(product(cuts(scores, 0), cuts(scores, 1)))
+    for price in (0.1, 0.03, 0.01):
+        best = min(lagrangian(scores, pair, price) for pair in every)
+        found = lagrangian(scores, scores.thresholds(price), price)
+        assert best - 1e-12 <= found <= best + 0.02
+
+
+def test_no_row_stops_when_cost_is_free_and_only_the_last_stage_is_right():
+    errors = np.array([np.ones(9), np.zeros(9)])
+    scores = StageScores.of(errors, np.linspace(0, 1, 9)[None], np.array([1.0, 2.0]))
+    assert scores.thresholds(0.0) == (-np.inf,)
+    assert scores.thresholds(2.0) == (np.inf,)
+    assert scores.cost_and_error((-np.inf,)) == pytest.approx((2.0, 0.0))
+
+
+def test_a_weight_is_as_good_as_copies():
+    rng = np.random.default_rng(3)
+    weight = rng.integers(0, 4, 60).astype(float)
+    weighted = random_scores(3, weight=weight)
+    rows = np.repeat(np.arange(60), weight.astype(int))
+    copied = StageScores.of(weighted.errors[:, rows], weighted.doubts[:, rows], weighted.costs)
+    for price in (0.1, 0.02):
+        assert lagrangian(weighted, weighted.thresholds(price), price) == pytest.approx(
+            lagrangian(copied, copied.thresholds(price), price)
+        )
+
+
+def test_the_frontier_rises_in_cost_and_falls_in_error():
+    choices = trace(random_scores(n=500, n_stages=4))
+    assert len(choices) > 5
+    costs, errors = ([getattr(c, name) for c in choices] for name in ("cost", "error"))
+    assert all(np.diff(costs) > 0)
+    assert all(np.diff(errors) < 0)
+
+
+def test_the_frontier_of_a_single_stage_is_a_point():
+    scores = random_scores(n_stages=1)
+    (choice,) = trace(scores)
+    assert choice.thresholds == ()
+    assert choice.cost == pytest.approx(scores.costs[0])
+
+
+def test_points_between_the_corners_fill_gaps():
+    scores = random_scores(n=2000, n_stages=3)
+    prices = np.logspace(0.5, -4, 60) / scores.costs[-1]
+    corners = {scores.thresholds(float(price)) for price in prices}
+    assert len(trace(scores)) > 0.7 * len(corners)
+    assert any(choice.thresholds not in corners for choice in trace(scores))
+
+
+def test_cuts_stand_strictly_between_scores():
+    for choice in trace(random_scores(n=300)):
+        for gate, cut in enumerate(choice.thresholds):
+            assert cut not in random_scores(n=300).doubts[gate]
+
+
+def test_only_some_stages():
+    scores = random_scores(n_stages=4)
+    part = scores.only([1, 3])
+    assert part.errors.tolist() == scores.errors[[1, 3]].tolist()
+    assert part.cost_and_error((0.4,)) == scores.cost_and_error((-np.inf, 0.4, -np.inf))
+
+
+def test_telling_prices_are_those_at_which_something_is_lost():
+    scores = random_scores(n=4000, n_stages=3)
+    errors = [scores.cost_and_error(scores.thresholds(p))[1] for p in telling_prices(scores)]
+    best = scores.cost_and_error(scores.thresholds(1e-6))[1]
+    assert all(best <= error <= best + 0.03 for error in errors)

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+
+from sparing import FeatureCosts
+from sparing.cascade.inputs import NetworkInputs
+from sparing.cascade.network import train_network
+from sparing.cascade.offers import Offers
+from sparing.cascade.order import (
+    SubsetJudge,
+    best_order,
+    bought,
+    candidate_lengths,
+    drop_stages,
+    eliminated,
+    random_masks,
+)
+
+
+def judge_of(costs, n=1500, seed=0):
+    """Columns 0 and 1 say it all on most rows, column 2 the rest, 3 and 4 are noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    hard = np.abs(X[:, 0]) < 0.5
+    y = (np.where(hard, X[:, 2], X[:, 0]) > 0).astype(np.intp)
+    inputs, offers = NetworkInputs.fit(X), Offers.of(costs)
+    Z = inputs.transform(X)
+    half = n // 2
+    network = train_network(
+        inputs, Z[:half], y[:half], 2, random_masks(offers), width=32, visits=100_000
+    )
+    return SubsetJudge(network, offers, Z[half:], y[half:], costs.total)
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return judge_of(FeatureCosts([1, 1, 1, 1, 1]))
+
+
+def test_what_matters_most_comes_first(judge):
+    order, prices = best_order(judge)
+    assert order[:2] == [0, 2]
+    assert sorted(order) == [0, 1, 2, 3, 4]
+    assert prices
+    assert eliminated(judge)[:2] == [0, 2]
+    assert bought(judge, range(5))[:2] == [0, 2]
+
+
+def test_a_high_price_moves_a_column_back():
+    order, _ = best_order(judge_of(FeatureCosts([1, 1, 100, 1, 1])))
+    assert order.index(0) < order.index(2)
+
+
+def test_the_search_is_not_worse_than_its_starts(judge):
+    order, prices = best_order(judge)
+    found = judge.scores(order).value(prices)
+    assert found <= judge.scores(eliminated(judge)).value(prices) + 1e-9
+    assert found <= judge.scores(bought(judge, range(5))).value(prices) + 1e-9
+
+
+def test_a_panel_is_bought_once():
+    costs = FeatureCosts([1, 0, 0, 1, 0], shared={"panel": (2.0, [1, 2, 4])})
+    order, _ = best_order(judge_of(costs))
+    assert len(order) == 3
+
+
+def test_a_single_offer():
+    costs = FeatureCosts([0, 0, 0, 0, 0], shared={"all": (2.0, [0, 1, 2, 3, 4])})
+    order, prices = best_order(judge_of(costs))
+    assert order == [0]
+    assert prices
+
+
+def test_stages_that_earn_nothing_are_dropped(judge):
+    scores = judge.scores([0, 2, 1, 3, 4])
+    kept = drop_stages(scores, [0.05], n_stages=10)
+    assert 0 in kept
+    assert kept[-1] == 5
+    assert len(kept) < 6
+    assert len(drop_stages(scores, [0.05], n_stages=1)) <= 2
+
+
+def test_dear_round_trips_leave_fewer_stages(judge):
+    scores = judge.scores([0, 2, 1, 3, 4])
+    lengths = [len(drop_stages(scores, [0.05], 10, price)) for price in (0.0, 100.0)]
+    assert lengths[1] < lengths[0]
+
+
+def test_lengths_are_all_of_the_short_ones_and_few_of_the_long():
+    assert candidate_lengths(5, 0) == [0, 1, 2, 3, 4, 5]
+    long = candidate_lengths(400, 1)
+    assert long[:16] == list(range(1, 17))
+    assert long[-1] == 400
+    assert len(long) < 45
