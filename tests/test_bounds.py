@@ -111,3 +111,10 @@ def test_betting_does_not_know_units(scale, shift):
     p = mean_p_value(values, 0.6, 0, 1)
     moved = mean_p_value(scale * values + shift, scale * 0.6 + shift, shift, scale + shift)
     assert moved == pytest.approx(p, rel=1e-6)
+
+
+def test_nothing_above_the_limit_is_promised_below_it():
+    # The capital would have been large after the zeros.
+    values = np.concatenate([np.zeros(100), np.ones(150)])
+    assert mean_p_value(values, 0.59, 0, 1) == 1
+    assert mean_p_value(values[:100], 0.59, 0, 1) < DELTA

@@ -166,6 +166,8 @@ def mean_p_value(
         return 1.0
     x, m = (values - low) / (high - low), (limit - low) / (high - low)
     n = len(x)
+    if x.mean() >= m:
+        return 1.0  # the gambler may have been rich before, but nobody would believe him
     seen = np.arange(1, n + 1)
     mean = (0.5 + np.cumsum(x)) / (seen + 1)
     variance = (0.25 + np.cumsum((x - mean) ** 2)) / (seen + 1)
