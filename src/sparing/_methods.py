@@ -17,9 +17,10 @@ from sparing._price_list import short
 from sparing._routed import RoutedClassifier
 from sparing.adapt import AdaptGbrtClassifier, AdaptLinClassifier, AdaptLstsqClassifier
 from sparing.baselines import GreedyMiserClassifier, L1GateClassifier
+from sparing.cascade import CascadeClassifier
 from sparing.costs import FeatureCosts
 
-AUTO = ("adapt-gbrt", "adapt-lin", "greedy-miser")
+AUTO = ("cascade", "adapt-gbrt", "adapt-lin", "greedy-miser")
 """What ``method="auto"`` races."""
 
 
@@ -139,6 +140,10 @@ def _linear(kind: type, name: str, costs: FeatureCosts) -> Rounds:
     return [setting(0.3, [-3.5, -2.5, -1.5])], [setting(0.15, fine), setting(0.6, fine)]
 
 
+def _cascade(costs: FeatureCosts) -> Rounds:  # noqa: ARG001
+    return [Setting("cascade", CascadeClassifier())], []
+
+
 def _l1_gate(costs: FeatureCosts) -> Rounds:  # noqa: ARG001
     return [Setting("l1-gate", L1GateClassifier())], []
 
@@ -147,6 +152,7 @@ SWEEPS: dict[str, Callable[[FeatureCosts], Rounds]] = {
     "adapt-gbrt": _adapt_gbrt,
     "adapt-lin": lambda costs: _linear(AdaptLinClassifier, "adapt-lin", costs),
     "adapt-lstsq": lambda costs: _linear(AdaptLstsqClassifier, "adapt-lstsq", costs),
+    "cascade": _cascade,
     "greedy-miser": _greedy_miser,
     "l1-gate": _l1_gate,
 }

@@ -47,8 +47,8 @@ class BudgetedClassifier(RoutedClassifier):
     estimator : classifier, default=None
         The full model f0: any classifier, a fitted one in ``FrozenEstimator``; None is a forest.
     method : "auto", str, routed classifier, or list of these, default="auto"
-        What to race: names of methods ("adapt-gbrt", "adapt-lin", "greedy-miser", "adapt-lstsq", "l1-gate"), or
-        classifiers with settings of your own. ``"auto"`` races the first three.
+        What to race: names of methods ("cascade", "adapt-gbrt", "adapt-lin", "greedy-miser", "adapt-lstsq",
+        "l1-gate"), or classifiers with settings of your own. ``"auto"`` races the first four.
     feature_costs : None, array, mapping or FeatureCosts, default=None
         Prices of the columns; None is 1 each.
     budget : float, default=None
