@@ -27,21 +27,23 @@ class Subject:
     frontier : Frontier or None
         Other systems of the same fit, on the rows where they were chosen.
     certificate : Certificate, plain data or None
-    settings : list of (name, value)
+    settings : mapping of group to list of (name, value)
         Where the system comes from, in plain data.
     """
 
     system: System
     frontier: Frontier | None = None
     certificate: Any = None
-    settings: list[tuple[str, Any]] = field(default_factory=list)
+    settings: Mapping[str, list[tuple[str, Any]]] = field(default_factory=dict)
 
 
 def subject_of(model: Any) -> Subject:
     """What to report of a bundle, a system, a fitted classifier, a frontier or a point of one."""
     if isinstance(model, Frontier):
         chosen = _choice(model)
-        return Subject(chosen.system, model, None, _label_settings(chosen.label))
+        return Subject(
+            chosen.system, model, None, {"Reported system": _label_settings(chosen.label)}
+        )
     system = model
     for name in ("system_", "system"):
         if not isinstance(system, System):
@@ -53,11 +55,11 @@ def subject_of(model: Any) -> Subject:
         )
     certificate = getattr(model, "certificate_", getattr(model, "certificate", None))
     frontier = _frontier(getattr(model, "frontier_", getattr(model, "frontier", None)))
-    settings = [("model", type(model).__name__)]
+    own = [("model", type(model).__name__)]
     if isinstance(model, BaseEstimator):
-        settings += [(name, _plain(value)) for name, value in model.get_params(deep=False).items()]
+        own += [(name, _plain(value)) for name, value in model.get_params(deep=False).items()]
     label = getattr(getattr(model, "choice_", model), "label", None)
-    settings += _label_settings(label) + _file_settings(model)
+    settings = {"Model": own, "Reported system": _label_settings(label), **_file_settings(model)}
     return Subject(system, frontier, certificate, settings)
 
 
@@ -99,16 +101,14 @@ def _label_settings(label: Any) -> list[tuple[str, Any]]:
     return [("label", str(label))]
 
 
-def _file_settings(model: Any) -> list[tuple[str, Any]]:
-    settings: list[tuple[str, Any]] = []
-    if getattr(model, "digest", ""):
-        settings.append(("digest of the file", model.digest))
+def _file_settings(model: Any) -> dict[str, list[tuple[str, Any]]]:
     made_by = getattr(model, "manifest", {}).get("made_by", {})
-    settings += [(f"made with {name}", version) for name, version in made_by.items() if version]
-    settings += [
-        (str(name), _plain(value)) for name, value in getattr(model, "metadata", {}).items()
-    ]
-    return settings
+    file = [("digest", model.digest)] if getattr(model, "digest", "") else []
+    notes = getattr(model, "metadata", {})
+    return {
+        "File": file + [(f"made with {name}", found) for name, found in made_by.items() if found],
+        "Notes in the file": [(str(name), _plain(value)) for name, value in notes.items()],
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -281,13 +281,17 @@ def _data(system: System, X: Any, y: NDArray[Any]) -> dict[str, Any]:
 
 
 def _settings(subject: Subject, measured: Frontier, level: float) -> list[dict[str, Any]]:
-    own = [
+    own: list[tuple[str, Any]] = [
         ("scoring", scoring_name(measured.scoring)),
         ("costs are counted", f"by {measured.accounting}"),
         ("level of the intervals", level),
-        ("report by sparing", version("sparing")),
+        ("made with sparing", version("sparing")),
     ]
-    return [{"name": name, "value": value} for name, value in [*own, *subject.settings]]
+    return [
+        {"name": group, "entries": [{"name": name, "value": value} for name, value in entries]}
+        for group, entries in {"Report": own, **subject.settings}.items()
+        if entries
+    ]
 
 
 def _examples(
