@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 # Two workers with one thread each: the tests are many and small, and threads on top only get in their way.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
-.PHONY: demo test test-slow lint bench readme clean
+.PHONY: demo test test-slow test-browser lint bench readme clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -27,10 +27,15 @@ lint: $(READY)  ## style, format, types, direction of imports
 	$(BIN)/lint-imports
 
 test: lint  ## lint, then unit tests and doctests with coverage
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not browser"
 
 test-slow: $(READY)  ## the long tests
 	$(BIN)/python -m pytest -m slow tests
+
+test-browser: $(READY)  ## the pages in a real browser; needs chromium on the machine
+	@$(BIN)/python -c 'import playwright' 2>/dev/null || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
+	$(BIN)/python -m pytest -n 0 -m browser tests/browser
 
 bench: $(READY)  ## regenerate the benchmark tables (quick version)
 	$(BIN)/python benchmarks/run.py all --quick
