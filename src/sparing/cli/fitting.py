@@ -78,7 +78,7 @@ def fit(
     A quarter of the rows is held out to choose by. Text and missing values may stay as they are.
     """
     with plain_errors():
-        from sparing import BudgetedClassifier, runtime
+        from sparing import BudgetedClassifier, PromiseError, runtime
         from sparing.tables import full_model, read_labelled
         from sparing.tables.writing import check_folder
 
@@ -105,7 +105,15 @@ def fit(
             random_state=seed,
             n_jobs=jobs,
             verbose=0 if quiet else 1,
-        ).fit(rows.X, rows.y)
+        )
+        try:
+            classifier.fit(rows.X, rows.y)
+        except PromiseError as error:
+            # What it says next is of use in Python only.
+            reason = str(error).partition(" Nothing needs to be fitted again")[0]
+            raise ValueError(
+                f"{reason} No model was written: loosen --tolerance or --budget, lower --guarantee, or give more rows."
+            ) from error
         about = {
             "data": data.name,
             "target": target,

@@ -1,0 +1,62 @@
+import warnings
+
+import pytest
+import typer
+
+from sparing.cli.console import examples, plain_errors, row_counter, table
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (ValueError("bad\n  value"), 2, "sparing: bad value\n"),
+        (
+            FileNotFoundError(2, "No such file or directory", "a.csv"),
+            2,
+            "sparing: a.csv: No such file",
+        ),
+        (ImportError("pip install 'sparing[cli]'"), 1, "sparing: pip install"),
+    ],
+)
+def test_errors_are_one_line_and_a_code(capsys, error, code, says):
+    with pytest.raises(typer.Exit) as caught, plain_errors():
+        raise error
+    assert caught.value.exit_code == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(says)
+    assert err.count("\n") == 1
+
+
+def test_our_own_mistakes_are_not_hidden():
+    with pytest.raises(ZeroDivisionError), plain_errors():
+        raise ZeroDivisionError
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_remarks(capsys):
+    with plain_errors():
+        warnings.warn("mind\nthis", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "sparing: note: mind this\n"
+
+
+def test_rows_are_counted_on_a_terminal_only(capsys, monkeypatch):
+    with row_counter(quiet=False) as count:
+        assert count is None
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with row_counter(quiet=False) as count:
+        count(1000)
+        count(500)
+    assert capsys.readouterr().err == "\r1,000 rows\r1,500 rows\n"
+    with row_counter(quiet=True) as count:
+        assert count is None
+
+
+def test_tables_line_up():
+    lines = table(["a", "long name"], [["xyz", "1"], ["", "12345678901"]]).split("\n")
+    assert lines == ["a      long name", "xyz            1", "     12345678901"]
+
+
+def test_examples_are_kept_line_by_line():
+    assert examples("\na\nb\n") == "\b\nExamples:\n  a\n  b"
