@@ -77,6 +77,18 @@ def test_a_gate_without_a_frontier_is_shown_at_several_thresholds():
     assert "without a look at their labels" in frontier["note"]
 
 
+def test_several_gates_are_shown_by_the_last_stage_a_row_may_reach():
+    system = three_stages()
+    frontier = summarise(system, X, Y)["frontier"]
+    assert len(frontier["systems"]) == 3
+    cheapest, middle, whole = (
+        [stage["share"] for stage in shown["stages"]] for shown in frontier["systems"]
+    )
+    assert cheapest == [1, 0, 0]
+    assert middle[2] == 0
+    assert middle[0] == whole[0] == frontier["systems"][frontier["chosen"]]["stages"][0]["share"]
+
+
 def test_thresholds_do_not_depend_on_labels():
     one, other = (summarise(two_stages(), X, y)["frontier"] for y in (Y, 1 - Y))
     assert [s["cost"] for s in one["systems"]] == [s["cost"] for s in other["systems"]]

@@ -154,13 +154,10 @@ def _measured(
             "measured on the rows of this report."
         )
         scoring = known.scoring if scoring is None else scoring
-    elif len(subject.system.stages) == 2:
-        systems += threshold_systems(subject.system, X, _THRESHOLDS)
+    elif len(subject.system.stages) > 1:
+        others, note = _without_frontier(subject.system, X)
+        systems += [other for other in others if not same_system(other, subject.system)]
         labels = [None] * len(systems)
-        note = (
-            "The systems differ from the reported one by the threshold of its gate; the thresholds were spread over "
-            "the rows of this report, without a look at their labels."
-        )
     else:
         note = "The model came without other systems to compare with."
     frontier = Frontier.evaluate(
@@ -176,6 +173,20 @@ def _measured(
     order = np.lexsort((frontier.scores, frontier.costs))
     points = tuple(frontier.points[i] for i in order)
     return replace(frontier, points=points), int(np.flatnonzero(order == 0)[0]), note
+
+
+def _without_frontier(system: System, X: Any) -> tuple[list[System], str]:
+    """Other systems with the same parts, found without labels: nothing is chosen on the rows of the report."""
+    if len(system.stages) == 2:
+        return threshold_systems(system, X, _THRESHOLDS), (
+            "The systems differ from the reported one by the threshold of its gate; the thresholds were spread over "
+            "the rows of this report, without a look at their labels."
+        )
+    known = np.array(system.thresholds)
+    ends = [np.where(np.arange(len(known)) < end, known, np.inf) for end in range(len(known))]
+    return [system.with_thresholds(thresholds.tolist()) for thresholds in ends], (
+        "The systems differ from the reported one by the last stage a row may reach."
+    )
 
 
 def _headline(
