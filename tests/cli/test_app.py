@@ -5,7 +5,15 @@ import pytest
 
 import sparing
 
-COMMANDS = [["fit"], ["frontier"], ["predict"], ["inspect"], ["costs", "init"]]
+COMMANDS = [
+    ["fit"],
+    ["frontier"],
+    ["predict"],
+    ["inspect"],
+    ["report"],
+    ["serve"],
+    ["costs", "init"],
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -59,7 +59,7 @@ def test_another_choice_is_stored_without_fitting(run, fitted, tmp_path):
     ("arguments", "says"),
     [
         (["--out", "x.sparing"], "give --budget or --tolerance"),
-        (["rows.csv"], "DATA and --target together"),
+        (["--target", "sick"], "give DATA as well"),
         (["--budget", "-1"], "cheapest"),
         (["rows.csv", "--target", "sick"], "there is no such file"),
     ],

@@ -61,3 +61,16 @@ def test_ids_are_named(tmp_path):
 def test_the_target_cannot_be_dropped(tmp_path):
     with pytest.raises(TableError, match="cannot be left out"):
         read_labelled(written(tmp_path, "a,y\n1,0\n"), "y", drop=["y"])
+
+
+def test_a_split_is_the_same_again_and_loses_no_row(tmp_path):
+    path = written(tmp_path, "a,y\n" + "".join(f"{i},{i % 3}\n" for i in range(90)))
+    rows = read_labelled(path, "y")
+    learn, test = rows.split(0.2, seed=1)
+    assert len(test.y) == 18
+    assert np.bincount(test.y).tolist() == [6, 6, 6]
+    assert sorted([*learn.X["a"], *test.X["a"]]) == list(range(90))
+    assert read_labelled(path, "y").split(0.2, seed=1)[1].X.equals(test.X)
+    assert not rows.split(0.2, seed=2)[1].X.equals(test.X)
+    with pytest.raises(TableError, match="between 0 and 1"):
+        rows.split(1.5, seed=0)

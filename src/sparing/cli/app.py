@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sparing.cli import demonstrating, fitting, inspecting, predicting, pricing
+from sparing.cli import demonstrating, fitting, inspecting, predicting, pricing, reporting, serving
 from sparing.cli.console import examples
 
 app = typer.Typer(
@@ -36,5 +36,7 @@ app.command(epilog=examples(fitting.FIT_EXAMPLES))(fitting.fit)
 app.command(epilog=examples(inspecting.FRONTIER_EXAMPLES))(inspecting.frontier)
 app.command(epilog=examples(predicting.PREDICT_EXAMPLES))(predicting.predict)
 app.command(epilog=examples(inspecting.INSPECT_EXAMPLES))(inspecting.inspect)
+app.command(epilog=examples(reporting.REPORT_EXAMPLES))(reporting.report)
+app.command(epilog=examples(serving.SERVE_EXAMPLES))(serving.serve)
 app.command()(demonstrating.demo)
 app.add_typer(pricing.costs, name="costs")

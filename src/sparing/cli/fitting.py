@@ -64,6 +64,12 @@ def fit(
         float | None,
         typer.Option(help="Confidence, such as 0.95, with which budget and tolerance are to hold."),
     ] = None,
+    test: Annotated[
+        float,
+        typer.Option(
+            help="Share of the rows kept aside, on which `sparing report` measures when given the same file."
+        ),
+    ] = 0.2,
     drop: Drop = None,
     text: Text = None,
     seed: Annotated[int, typer.Option(help="Random state of split and models.")] = 0,
@@ -75,21 +81,26 @@ def fit(
 ) -> None:
     """Learn a system that buys only what it needs, and store it with all other budgets.
 
-    A quarter of the rows is held out to choose by. Text and missing values may stay as they are.
+    A part of the rows is kept aside for `sparing report`, and a quarter of the others to choose by. Text and missing
+    values may stay as they are.
     """
     with plain_errors():
         from sparing import BudgetedClassifier, PromiseError, runtime
-        from sparing.tables import full_model, read_labelled
+        from sparing.tables import fingerprint, full_model, read_labelled
         from sparing.tables.writing import check_folder
 
         began = time.perf_counter()
         check_folder(out)
         rows = read_labelled(data, target, drop=drop or (), text=text or ())
+        total = len(rows.y)
+        if test:
+            rows, _ = rows.split(test, seed=seed)
         prices = read_prices(costs, rows)
         if costs is None:
             say("no price list given: every column costs 1 (see `sparing costs init`)", quiet)
         say(
-            f"{len(rows.y):,} rows, {rows.X.shape[1]} columns, all together {prices.total:.6g}",
+            f"{total:,} rows, of which {len(rows.y):,} to learn and choose; {rows.X.shape[1]} columns, all together "
+            f"{prices.total:.6g}",
             quiet,
         )
         if budget is None and tolerance is None:
@@ -120,6 +131,8 @@ def fit(
             "rows": len(rows.y),
             "estimator": str(estimator),
             "seed": seed,
+            "test": test,
+            "sha256": fingerprint(data),
         }
         digest = runtime.save(classifier, out, like=rows.X, metadata=about)
         say(f"\n{classifier.frontier_}\n", quiet)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparing.cli.console import AsJson, ModelFile, plain_errors, show, table
+from sparing.cli.measuring import rows_to_measure
 from sparing.cli.purchases import purchases, purchases_text
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ def inspect(model: ModelFile, as_json: AsJson = False) -> None:
 
 
 def _inspected_text(result: dict[str, Any]) -> str:
-    about = ", ".join(f"{key} {value}" for key, value in result["metadata"].items())
+    about = ", ".join(
+        f"{key} {value}" for key, value in result["metadata"].items() if key != "sha256"
+    )
     made = ", ".join(f"{name} {number}" for name, number in result["made_by"].items() if number)
     classes = ", ".join(map(str, result["classes"][:8])) + ", …" * (len(result["classes"]) > 8)
     lines = [
@@ -81,7 +84,10 @@ def frontier(
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Column of class labels in DATA.", metavar="COLUMN")
+        str | None,
+        typer.Option(
+            help="Column of class labels in DATA; the model's own if not given.", metavar="COLUMN"
+        ),
     ] = None,
     budget: Annotated[
         float | None, typer.Option(help="Choose the best for this cost per row.")
@@ -101,18 +107,15 @@ def frontier(
     with plain_errors():
         from sparing import runtime
 
-        if (data is None) != (target is None):
-            raise ValueError("Give DATA and --target together, or neither.")
+        if data is None and target is not None:
+            raise ValueError("--target is a column of DATA: give DATA as well.")
         chooses = budget is not None or tolerance is not None
         if out is not None and not chooses:
             raise ValueError("--out stores a chosen system: give --budget or --tolerance.")
         bundle = runtime.load(model)
         systems = stored_frontier(bundle, model)
-        if data is not None and target is not None:
-            from sparing.tables import read_labelled
-            from sparing.tables.answering import column_kinds
-
-            rows = read_labelled(data, target, like=column_kinds(bundle), classes=bundle.classes)
+        if data is not None:
+            rows = rows_to_measure(bundle, data, target)
             systems = systems.on(rows.X, rows.y)
         result = frontier_result(systems)
         if chooses:

@@ -8,7 +8,7 @@ it. Needs pandas and pyarrow, which the extra ``cli`` brings.
 from sparing.tables.answering import predict_table
 from sparing.tables.content import TableError
 from sparing.tables.full_models import ESTIMATORS, full_model
-from sparing.tables.labelled import Labelled, read_labelled
+from sparing.tables.labelled import Labelled, fingerprint, read_labelled
 from sparing.tables.price_lists import draft_price_list
 from sparing.tables.reading import read_table, table_chunks
 from sparing.tables.writing import TableWriter, whole_file
@@ -19,6 +19,7 @@ __all__ = [
     "TableError",
     "TableWriter",
     "draft_price_list",
+    "fingerprint",
     "full_model",
     "predict_table",
     "read_labelled",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from hashlib import file_digest
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparing._parts import split_rows
 from sparing._price_list import short
 from sparing.tables.content import Kind, TableError, is_words
 from sparing.tables.reading import open_source, read_table
@@ -41,6 +43,28 @@ class Labelled:
     y: NDArray[Any]
     path: Path
     target: str
+
+    def split(self, share: float, *, seed: int) -> tuple[Labelled, Labelled]:
+        """Rows to learn from and a share of rows to measure on, the same ones for the same file and seed.
+
+        Every class is in both in proportion, and each in the first.
+        """
+        if not 0 < share < 1:
+            raise TableError(
+                f"The share of rows to measure on is {share:g}: give a number between 0 and 1."
+            )
+        parts = split_rows(self.y, share, 0.0, random_state=seed)
+        learn, test = (
+            replace(self, X=self.X.iloc[rows].reset_index(drop=True), y=self.y[rows])
+            for rows in (parts.train, parts.validation)
+        )
+        return learn, test
+
+
+def fingerprint(path: str | PathLike[str]) -> str:
+    """sha256 of a file, by which its rows are known again."""
+    with open(path, "rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def read_labelled(

@@ -1,0 +1,76 @@
+"""``sparing report``: one page about a stored model, for people who do not run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sparing.cli.console import AsJson, DataFile, ModelFile, Quiet, plain_errors, show
+from sparing.cli.measuring import rows_to_measure
+
+REPORT_EXAMPLES = """
+sparing report patients.sparing patients.csv --out report.html
+sparing report patients.sparing test.csv --target sick --segment age --examples 5 --out report.html
+"""
+
+
+def report(
+    model: ModelFile,
+    data: DataFile,
+    out: Annotated[Path, typer.Option(help="File for the page.")] = Path("report.html"),
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of class labels; the model's own if not given.", metavar="COLUMN"
+        ),
+    ] = None,
+    segment: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column whose groups are compared; several are possible.", metavar="COLUMN"
+        ),
+    ] = None,
+    examples: Annotated[
+        int, typer.Option(help="Rows to show with their values; they may be personal data.")
+    ] = 0,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure a model on labelled rows and write one self-contained HTML page.
+
+    Of the file it was fitted on, only the rows kept aside are used.
+    """
+    with plain_errors():
+        from sparing import runtime
+        from sparing.report import write_report
+        from sparing.tables.writing import check_folder
+
+        check_folder(out)
+        bundle = runtime.load(model)
+        rows = rows_to_measure(bundle, data, target, quiet)
+        result = write_report(
+            bundle, rows.X, rows.y, out, segments=segment, examples=examples, title=title
+        )
+        show(result, f"{_headline(result['headline'])}\nwritten to {out}", as_json)
+
+
+def _headline(found: Mapping[str, Any]) -> str:
+    """Score, cost and saving with their intervals, in two lines."""
+
+    def between(name: str, form: str) -> str:
+        value = found[name]
+        return f"{value['value']:{form}} ({value['low']:{form}} to {value['high']:{form}})"
+
+    lines = [
+        f"on {found['n_rows']:,} rows: {found['scoring']} {between('score', '.4f')} for {between('cost', '.4g')} a row"
+    ]
+    full = found.get("full")
+    if full is not None:
+        lines.append(
+            f"the full model alone: {full['score']:.4f} for {full['cost']:.4g} a row; saved {between('saving', '.0%')}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,31 @@
+import json
+
+
+def test_the_page_is_written_and_its_numbers_printed(run, fitted, tmp_path):
+    model, out = fitted[1], tmp_path / "report.html"
+    data = model.parent / "patients.csv"
+    outcome = run("report", model, data, "--out", out, "--segment", "smoker", "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    summary = json.loads(outcome.stdout)
+    assert summary["data"]["n_rows"] == 60
+    assert out.read_text("utf-8").startswith("<!doctype html>")
+    text = run("report", model, data, "--out", out).stdout
+    assert text.startswith(f"on 60 rows: accuracy {summary['headline']['score']['value']:.4f} (")
+    assert f"saved {summary['headline']['saving']['value']:.0%} (" in text
+    assert str(out) in text
+
+
+def test_what_cannot_be_reported_leaves_no_page(run, fitted, tmp_path):
+    model, out = fitted[1], tmp_path / "report.html"
+    data = model.parent / "patients.csv"
+    for arguments, says in (
+        ([model, tmp_path / "none.csv"], "there is no such file"),
+        ([model, data, "--target", "ill"], "has no column 'ill'"),
+        ([model, data, "--segment", "town"], "town"),
+        ([data, data], "patients.csv"),
+    ):
+        outcome = run("report", *arguments, "--out", out, "--quiet")
+        assert outcome.exit_code == 2
+        assert says in outcome.stderr
+        assert outcome.stderr.count("\n") == 1
+        assert not out.exists()

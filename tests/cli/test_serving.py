@@ -1,0 +1,41 @@
+import sys
+
+
+def test_serve_hands_everything_over(run, fitted, monkeypatch, tmp_path):
+    asked = {}
+    monkeypatch.setattr(
+        "sparing.runtime.service.serve", lambda path, **s: asked.update(s, path=path)
+    )
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    outcome = run(
+        *("serve", fitted[1], "--port", 8123, "--no-keys", "--sources", "clinic:sources"),
+        *("--ledger", tmp_path / "books.db", "--digest", "abc"),
+    )
+    assert outcome.exit_code == 0
+    assert asked == {
+        "path": fitted[1],
+        "host": "127.0.0.1",
+        "port": 8123,
+        "sources": "clinic:sources",
+        "ledger": tmp_path / "books.db",
+        "keys_file": None,
+        "no_keys": True,
+        "digest": "abc",
+        "log_level": "info",
+    }
+
+
+def test_serving_without_keys_is_refused(run, fitted, monkeypatch):
+    monkeypatch.delenv("SPARING_KEYS", raising=False)
+    for options in ([], ["--no-keys", "--host", "0.0.0.0"]):
+        outcome = run("serve", fitted[1], *options)
+        assert outcome.exit_code == 2
+        assert "keys" in outcome.stderr
+        assert outcome.stderr.count("\n") == 1
+
+
+def test_a_file_that_is_no_model_is_not_served(run, tmp_path):
+    (tmp_path / "m.sparing").write_bytes(b"no")
+    outcome = run("serve", tmp_path / "m.sparing", "--no-keys")
+    assert outcome.exit_code == 2
+    assert "m.sparing" in outcome.stderr
