@@ -116,6 +116,7 @@ def logged():
     handler.setFormatter(JSONLines())
     before = LOGGER.level
     LOGGER.addHandler(handler)
+    LOGGER.propagate = False
     LOGGER.setLevel(logging.INFO)
     lines = []
     try:
@@ -123,6 +124,7 @@ def logged():
     finally:
         LOGGER.removeHandler(handler)
         LOGGER.setLevel(before)
+        LOGGER.propagate = True
         lines += [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
