@@ -212,6 +212,7 @@ class Exit:
             "position": self.position,
             "fitted_position": self._own,
             "as_fitted": self.is_fitted,
+            "at_place": self.thresholds == self.places[self.position].system.thresholds,
             "thresholds": [finite(t) for t in self.thresholds],
             "stages": [stage.name for stage in self.system.stages],
             "target": None if self._pacer is None else self._pacer.target,
