@@ -624,3 +624,16 @@ def test_a_frame_with_other_columns_is_refused_with_the_difference():
         system.acquisition_cost(X.rename(columns={"c": "d"}))
     with pytest.raises(ValueError, match="X has 2 columns, the system was fitted on 3"):
         system.route(X.to_numpy()[:, :2])
+
+
+@pytest.mark.parametrize("accounting", ["stage", "path"])
+def test_answers_are_label_stage_and_cost_at_once(accounting):
+    system = three_stages(accounting=accounting)
+    X = np.random.default_rng(0).normal(size=(50, 6))
+    labels, stage, cost = system.answers(X)
+    np.testing.assert_array_equal(labels, system.predict(X))
+    np.testing.assert_array_equal(stage, system.route(X))
+    np.testing.assert_allclose(cost, system.acquisition_cost(X))
+    asked = three_stages(accounting="stage")
+    asked.answers(X)
+    assert len(asked.stages[0].gate.log) == 1

@@ -208,7 +208,17 @@ class System:
         owned : bool array of shape (n_rows, n_items) or (n_items,), optional
             Items a row already has, in the order of ``costs.items``.
         """
-        accounting, answering = self._accounting(accounting), self.route(X)
+        return self._cost(X, self.route(X), self._accounting(accounting), owned)
+
+    def answers(self, X: Any) -> tuple[NDArray[Any], Rows, Floats]:
+        """Label, stage and cost of each row: ``predict``, ``route`` and ``acquisition_cost``, every gate asked once."""
+        walk = self._walk(X, _by_probability)
+        cost = self._cost(X, walk.answering, self.accounting, None)
+        return self._labels(X, walk), walk.answering, cost
+
+    def _cost(
+        self, X: Any, answering: Rows, accounting: Accounting, owned: ArrayLike | None
+    ) -> Floats:
         calls = self.call_prices()[answering]
         if accounting == "stage" and owned is None:
             return self.costs.of(self.stage_columns())[answering] + calls

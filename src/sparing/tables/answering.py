@@ -7,7 +7,6 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparing._price_list import short
 from sparing.system import System
@@ -104,7 +103,7 @@ def predict_table(
     total = 0.0
     with TableWriter(out, source.delimiter or ",") as writer:
         for batch, X in table_chunks(data, kinds):
-            labels, stage, cost = answers(system, X)
+            labels, stage, cost = system.answers(X)
             stages += np.bincount(stage, minlength=len(stages))
             found, counts = np.unique(labels, return_counts=True)
             classes[[place[label] for label in found.tolist()]] += counts
@@ -122,18 +121,6 @@ def predict_table(
         "stages": stages.tolist(),
         "predictions": dict(zip(map(str, place), classes.tolist(), strict=True)),
     }
-
-
-def answers(system: System, X: Any) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.float64]]:
-    """Prediction, stage and cost of every row."""
-    stage = system.route(X)
-    if (
-        system.accounting == "stage"
-    ):  # the same for all rows of a stage: no need to route them again
-        cost = (system.costs.of(system.stage_columns()) + system.call_prices())[stage]
-    else:
-        cost = system.acquisition_cost(X)
-    return system.predict(X), stage, cost
 
 
 def _with_answers(
