@@ -4,9 +4,9 @@ from sklearn.datasets import make_classification
 
 from sparing import FeatureCosts
 from sparing.cascade.inputs import NetworkInputs
+from sparing.cascade.judges import random_masks
 from sparing.cascade.network import MaskedNetwork, MaskedPredictor, train_network
 from sparing.cascade.offers import Offers
-from sparing.cascade.order import random_masks
 
 
 def trained(X, y, n_classes=2, **options):

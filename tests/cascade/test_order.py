@@ -1,22 +1,26 @@
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 from sparing import FeatureCosts
 from sparing.cascade.inputs import NetworkInputs
+from sparing.cascade.judges import NetworkJudge, RefitJudge, random_masks, small
 from sparing.cascade.network import train_network
 from sparing.cascade.offers import Offers
 from sparing.cascade.order import (
-    SubsetJudge,
     best_order,
     bought,
     candidate_lengths,
     drop_stages,
     eliminated,
-    random_masks,
 )
 
 
-def judge_of(costs, n=1500, seed=0):
+def judge_of(costs, n=1500, seed=0, refit=False):
     """Columns 0 and 1 say it all on most rows, column 2 the rest, 3 and 4 are noise."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5))
@@ -28,7 +32,19 @@ def judge_of(costs, n=1500, seed=0):
     network = train_network(
         inputs, Z[:half], y[:half], 2, random_masks(offers), width=32, visits=100_000
     )
-    return SubsetJudge(network, offers, Z[half:], y[half:], costs.total)
+    common = {"offers": offers, "y": y[half:], "full_cost": costs.total}
+    if refit:
+        forest = RandomForestClassifier(200, oob_score=True, random_state=0)
+        return RefitJudge(
+            **common,
+            model=small(forest),
+            X=X[:half],
+            labels=y[:half],
+            held_out=X[half:],
+            n_classes=2,
+            patience=60,
+        )
+    return NetworkJudge(**common, network=network, Z=Z[half:])
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +59,43 @@ def test_what_matters_most_comes_first(judge):
     assert prices
     assert eliminated(judge)[:2] == [0, 2]
     assert bought(judge, range(5))[:2] == [0, 2]
+
+
+def test_small_copies_of_a_forest_judge_too():
+    judge = judge_of(FeatureCosts([1, 1, 1, 1, 1]), refit=True)
+    assert judge.model.n_estimators == 25
+    assert not judge.model.oob_score
+    order, _ = best_order(judge)
+    assert order[:2] == [0, 2]
+    assert judge.n_asked <= 60 + 10
+    assert judge.error < 0.15
+
+
+def test_mixing_up_a_column_is_like_not_having_it():
+    judge = judge_of(FeatureCosts([1, 1, 1, 1, 1]), refit=True)
+    every = np.ones(5, dtype=bool)
+    base = judge.loss(judge.proba(every))
+    without = judge.without(every, [np.array([0]), np.array([3])])
+    losses = [judge.loss(proba) - base for proba in without]
+    assert losses[0] > 0.3 > 10 * abs(losses[1])
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_frames_are_mixed_up_like_arrays(library):
+    judge = judge_of(FeatureCosts([1, 1, 1, 1, 1]), n=300, refit=True)
+    names = list("abcde")
+    frames = replace(
+        judge,
+        X=library(judge.X, schema=names)
+        if library is pl.DataFrame
+        else library(judge.X, columns=names),
+        held_out=library(judge.held_out, schema=names)
+        if library is pl.DataFrame
+        else library(judge.held_out, columns=names),
+    )
+    every, groups = np.ones(5, dtype=bool), [np.array([0, 2]), np.array([4])]
+    for one, other in zip(judge.without(every, groups), frames.without(every, groups), strict=True):
+        assert np.array_equal(one, other)
 
 
 def test_a_high_price_moves_a_column_back():

@@ -270,3 +270,11 @@ def test_it_pickles():
 def test_wrong_groups(groups, weights, message):
     with pytest.raises(ValueError, match=message):
         GroupPenalty(groups, weights, n_rows=2)
+
+
+def test_a_singular_quadratic_is_minimised_all_the_same():
+    penalty = GroupPenalty([[0], [1]], [0.1, 0.1], n_rows=2)
+    H = np.array([[1.0, 1.0], [1.0, 1.0]])  # two columns that are the same
+    V = penalty.minimise_quadratic(H, np.array([[1.0], [1.0]]))
+    assert np.isfinite(V).all()
+    assert V.sum() == pytest.approx(0.9, abs=1e-6)

@@ -15,17 +15,13 @@ from numpy.typing import NDArray
 from sparing._full_model import FullModel, default_full_model
 from sparing._price_list import short
 from sparing._routed import Training
+from sparing._rows import take_rows
 from sparing.cascade.exits import StageScores, telling_prices
 from sparing.cascade.inputs import NetworkInputs
+from sparing.cascade.judges import Judge, NetworkJudge, RefitJudge, random_masks, small
 from sparing.cascade.network import Booleans, Singles, train_network
 from sparing.cascade.offers import Offers
-from sparing.cascade.order import (
-    SubsetJudge,
-    best_order,
-    candidate_lengths,
-    drop_stages,
-    random_masks,
-)
+from sparing.cascade.order import best_order, candidate_lengths, drop_stages
 from sparing.cascade.stage_models import (
     Folds,
     OwnModels,
@@ -43,6 +39,12 @@ _HELD_OUT = 3000
 """Rows on which orders are judged, at most (and at most a third of all)."""
 _TAUGHT = 16_000
 """Rows the judging network is trained on, at most."""
+_REFITTED = 12_000
+"""Rows that small copies of the full model are fitted on, at most."""
+_PATIENCE = 120
+"""Sets of columns that small copies may be fitted for."""
+_BEHIND = 0.03
+"""Small copies judge when a network errs this much more often than the full model."""
 _OWN_STAGES, _SHARED_STAGES = 6, 10
 """Stages before the full model, at most, when the number is not given: a model each is slow to fit."""
 
@@ -180,13 +182,19 @@ class CascadeLearner:
         inputs = NetworkInputs.fit(self._training.X, self._training.weight)
         return inputs, inputs.transform(self._training.X)
 
-    def _judge(self, offers: Offers) -> SubsetJudge:
+    def _judge(self, offers: Offers) -> Judge:
+        """A network, or small copies of the full model where no network comes near it."""
         training, (inputs, Z) = self._training, self._inputs
-        n = len(training.y)
-        rows = np.random.default_rng(training.seed or 0).permutation(n)
+        n, seed, weight = len(training.y), training.seed or 0, training.weight
+        rows = np.random.default_rng(seed).permutation(n)
         held_out = rows[: min(_HELD_OUT, max(1, n // 3))]
         taught = rows[len(held_out) :][:_TAUGHT]
-        weight = training.weight
+        common = {
+            "offers": offers,
+            "y": training.y[held_out],
+            "full_cost": self._cost([], self._full_mask)[-1],
+            "weight": None if weight is None else weight[held_out],
+        }
         self.report(f"a network that judges orders of {len(offers)} purchases")
         network = train_network(
             inputs,
@@ -195,18 +203,44 @@ class CascadeLearner:
             len(training.classes),
             random_masks(offers),
             weight=None if weight is None else weight[taught],
-            seed=training.seed or 0,
+            seed=seed,
         )
-        return SubsetJudge(
-            network,
-            offers,
-            Z[held_out],
-            training.y[held_out],
-            self._cost([], self._full_mask)[-1],
-            None if weight is None else weight[held_out],
+        judge = NetworkJudge(**common, network=network, Z=Z[held_out])
+        model = self._own()
+        behind = judge.error - float(
+            np.average(self._full_error[held_out], weights=common["weight"])
         )
+        if behind < _BEHIND or model is None:
+            return judge
+        self.report(
+            f"the network errs {behind:.3f} more often than the full model: small copies judge"
+        )
+        some = taught[:_REFITTED]
+        copies = RefitJudge(
+            **common,
+            model=small(model),
+            X=take_rows(training.X, some),
+            labels=training.y[some],
+            held_out=take_rows(training.X, held_out),
+            n_classes=len(training.classes),
+            fit_weight=None if weight is None else weight[some],
+            seed=seed,
+            patience=_PATIENCE,
+        )
+        # A pipeline that names its columns does not take some of them: then the network has to do.
+        try:
+            copies.proba(offers.mask([0]))
+        except (KeyError, ValueError):
+            return judge
+        return copies
 
     # -- kinds of model -------------------------------------------------------------------------
+
+    def _own(self) -> Any:
+        """The full model's kind, to be fitted on some columns; None if that cannot be."""
+        if self._estimator is None:
+            return default_full_model(self._training.seed, None)
+        return cloneable(self._estimator)
 
     def _kinds(self) -> list[Kind]:
         wanted = self._wanted
@@ -219,9 +253,7 @@ class CascadeLearner:
             if isinstance(one, str) and one == "shared":
                 kinds.append(SharedNetwork(*self._inputs))
             elif isinstance(one, str) and one == "own":
-                model = cloneable(self._estimator) if self._estimator is not None else None
-                if model is None and self._estimator is None:
-                    model = default_full_model(self._training.seed, None)
+                model = self._own()
                 if model is not None:
                     kinds.append(OwnModels(model, type(model).__name__))
                 elif len(several) == 1:

@@ -403,6 +403,14 @@ def _gap(level: _Level, piece: Floats, x: Floats) -> float:
     return float((size * (slack + length * angle))[:-1].sum())
 
 
+def _solved(H: Floats, b: Floats) -> Floats:
+    """Solution of Hx = b, the shortest one where columns repeat each other and the ridge is lost in rounding."""
+    try:
+        return np.asarray(np.linalg.solve(H, b), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(H, b)[0], dtype=np.float64)
+
+
 def _smoothed_newton(
     H: Floats, b: Floats, x: Floats, levels: list[_Level], dual: list[Floats]
 ) -> Floats:
@@ -425,7 +433,7 @@ def _smoothed_newton(
             outer = np.outer(piece / size, x / size)
             system -= np.where(pair, 0.5 * (outer + outer.T), 0.0)
             system[np.diag_indices_from(system)] += ratio
-        move = np.linalg.solve(system, rest)
+        move = _solved(system, rest)
         for position, (level, size) in enumerate(zip(levels, sizes, strict=True)):
             along = np.bincount(level.label, x * move, minlength=len(level.weights))[level.label]
             weight = level.weights[level.label]

@@ -1,0 +1,206 @@
+"""What a stage on any set of columns would be worth, without fitting every one of them properly.
+
+Two judges: a network trained once on random sets of columns, which answers for thousands of sets in no time; and small
+copies of the full model, fitted on a few thousand rows for each set asked about, for data on which no network comes
+near the full model.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from sparing._full_columns import ColumnUse
+from sparing._full_model import fitted
+from sparing._full_predictor import FullPredictor, output_of
+from sparing.cascade.exits import ByDoubt, StageScores, sorted_by_doubt
+from sparing.cascade.network import Booleans, Codes, DrawMasks, Floats, MaskedNetwork, Singles
+from sparing.cascade.offers import Offers
+
+_TREES = 25
+"""Trees of a small copy of a forest."""
+
+
+def random_masks(offers: Offers) -> DrawMasks:
+    """Masks of random sets of offers, of all sizes alike."""
+
+    def draw(rng: np.random.Generator, n: int) -> Booleans:
+        sizes = rng.integers(0, len(offers) + 1, n)
+        ranks = rng.random((n, len(offers)), dtype=np.float32).argsort(axis=1).argsort(axis=1)
+        return offers.available(ranks < sizes[:, None])
+
+    return draw
+
+
+@dataclass(eq=False, kw_only=True)
+class Judge(ABC):
+    """What a stage on any set of columns would say about held-out rows.
+
+    Attributes
+    ----------
+    offers : what can be bought.
+    y : class codes of the held-out rows.
+    full_cost : cost of a row that goes to the full model, for which the judge with all columns stands in: the full
+        model itself may be so much better than the judge that all rows would be sent to it.
+    weight : weights of the rows.
+    patience : sets of columns that may be asked about while searching.
+    """
+
+    offers: Offers
+    y: Codes
+    full_cost: float
+    weight: Floats | None = None
+    patience: float = np.inf
+    _known: dict[bytes, tuple[Floats, Floats, ByDoubt]] = field(default_factory=dict)
+
+    @abstractmethod
+    def proba(self, mask: Booleans) -> Floats:
+        """Class probabilities of the held-out rows from some columns."""
+
+    @abstractmethod
+    def without(self, mask: Booleans, groups: list[Codes]) -> list[Floats]:
+        """Class probabilities from some columns, each time without one group of them."""
+
+    @property
+    def n_asked(self) -> int:
+        """Sets of columns asked about so far."""
+        return len(self._known)
+
+    @property
+    def error(self) -> float:
+        """Mean error with all columns."""
+        every = np.ones(len(self.offers.costs.columns), dtype=bool)
+        return float(np.average(self.stage(every)[0], weights=self.weight))
+
+    def stage(self, mask: Booleans) -> tuple[Floats, Floats, ByDoubt]:
+        """Errors and doubts of a stage on some columns, and the rows sorted by doubt."""
+        key = np.packbits(mask).tobytes()
+        if key not in self._known:
+            proba = self.proba(mask)
+            error = (proba.argmax(axis=1) != self.y).astype(float)
+            doubt = 1.0 - proba.max(axis=1)
+            self._known[key] = error, doubt, sorted_by_doubt(doubt)
+        return self._known[key]
+
+    def loss(self, proba: Floats) -> float:
+        """Mean log-loss; what was thought impossible counts as unlikely, as forests say 0 easily."""
+        right = np.maximum(proba[np.arange(len(self.y)), self.y], 0.01)
+        return float(-np.average(np.log(right), weights=self.weight))
+
+    def scores(self, order: Sequence[int], lengths: Sequence[int] | None = None) -> StageScores:
+        """Scores of the cascade with a stage per prefix of an order (of some ``lengths``), and the full model."""
+        lengths = range(self.first, len(order) + 1) if lengths is None else lengths
+        stages = [self.stage(self.offers.mask(order[:k])) for k in lengths]
+        costs = [self.offers.price(order[:k]) for k in lengths]
+        last = self.stage(np.ones(len(self.offers.costs.columns), dtype=bool))[0]
+        errors = np.array([*(error for error, _, _ in stages), last])
+        doubts = np.array([doubt for _, doubt, _ in stages])
+        return StageScores.of(
+            errors,
+            doubts,
+            np.array([*costs, self.full_cost]),
+            self.weight,
+            [by_doubt for *_, by_doubt in stages],
+        )
+
+    @property
+    def first(self) -> int:
+        """Length of the shortest prefix that has columns: 0 when some are free."""
+        return 0 if self.offers.mask([]).any() else 1
+
+
+@dataclass(eq=False, kw_only=True)
+class NetworkJudge(Judge):
+    """Judges by a network trained on random sets of columns of other rows.
+
+    Attributes
+    ----------
+    network : the network.
+    Z : held-out rows as its inputs.
+    """
+
+    network: MaskedNetwork
+    Z: Singles
+
+    def proba(self, mask: Booleans) -> Floats:
+        """Class probabilities of the held-out rows from some columns."""
+        return self.network.proba(self.Z, mask)
+
+    def without(self, mask: Booleans, groups: list[Codes]) -> list[Floats]:
+        """Class probabilities from some columns, each time without one group of them."""
+        return self.network.proba_without(self.Z, mask, groups)
+
+
+@dataclass(eq=False, kw_only=True)
+class RefitJudge(Judge):
+    """Judges by small copies of a model, fitted for every set of columns asked about.
+
+    Leaving out a group is judged by mixing up its values among the held-out rows, which needs no further fit.
+
+    Attributes
+    ----------
+    model : to be cloned.
+    X, labels : rows and class codes to fit on.
+    held_out : rows judged on.
+    n_classes : number of classes.
+    fit_weight : weights of the rows to fit on.
+    seed : of models and mixing.
+    """
+
+    model: Any
+    X: Any
+    labels: Codes
+    held_out: Any
+    n_classes: int
+    fit_weight: Floats | None = None
+    seed: int = 0
+
+    def proba(self, mask: Booleans) -> Floats:
+        """Class probabilities of the held-out rows from some columns."""
+        return self._fitted(mask).predict_proba(self.held_out)
+
+    def without(self, mask: Booleans, groups: list[Codes]) -> list[Floats]:
+        """Class probabilities from some columns, each time with one group of them mixed up."""
+        predictor = self._fitted(mask)
+        rng = np.random.default_rng(self.seed)
+        mixed = rng.permutation(len(self.y))
+        return [predictor.predict_proba(_mixed(self.held_out, group, mixed)) for group in groups]
+
+    def _fitted(self, mask: Booleans) -> FullPredictor:
+        columns = np.flatnonzero(mask)
+        rows = _safe_indexing(self.X, columns, axis=1)
+        model = fitted(self.model, rows, self.labels, self.fit_weight, self.seed)
+        use = ColumnUse(len(mask), columns, inputs=columns)
+        return FullPredictor(model, output_of(model), np.arange(self.n_classes), use)
+
+
+def small(model: Any) -> Any:
+    """A copy of a model that is fast to fit: fewer trees, no out-of-bag scores."""
+    wanted = {"n_estimators": _TREES, "oob_score": False}
+    own = model.get_params()
+    changes = {
+        name: min(value, own[name])
+        for name, value in wanted.items()
+        if isinstance(own.get(name), int)
+    }
+    return clone(model).set_params(**changes)
+
+
+def _mixed(X: Any, group: Codes, order: Codes) -> Any:
+    """Rows in which the values of some columns stand in other rows, together."""
+    if hasattr(X, "iloc"):
+        X = X.copy()
+        for column in group:
+            X.isetitem(column, X.iloc[order, column].to_numpy())
+        return X
+    if hasattr(X, "with_columns"):
+        return X.with_columns([X[:, int(column)].gather(order) for column in group])
+    X = X.copy()
+    X[:, group] = X[np.ix_(order, group)]
+    return X
