@@ -61,6 +61,7 @@ def test_another_choice_is_stored_without_fitting(run, fitted, tmp_path):
         (["--out", "x.sparing"], "give --budget or --tolerance"),
         (["--target", "sick"], "give DATA as well"),
         (["--budget", "-1"], "cheapest"),
+        (["--budget", "99", "--out", "no/folder/x.sparing"], "make it first"),
         (["rows.csv", "--target", "sick"], "there is no such file"),
     ],
 )

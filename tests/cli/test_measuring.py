@@ -1,7 +1,7 @@
 import pytest
 from clinic import patients
 
-from sparing.cli.measuring import rows_to_measure
+from sparing.cli.measuring import load_whole, rows_to_measure
 from sparing.runtime import load, save
 from sparing.tables import read_labelled
 
@@ -33,3 +33,14 @@ def test_rows_that_were_learnt_from_are_remarked(fitted, tmp_path, capsys):
     save(bundle, tmp_path / "m.sparing", metadata={})
     with pytest.raises(ValueError, match="give --target"):
         rows_to_measure(load(tmp_path / "m.sparing"), data, None)
+
+
+def test_a_model_that_lacks_a_part_cannot_answer_here(run, fitted, tmp_path):
+    bundle = load_whole(fitted[1])
+    path, data = tmp_path / "outside.sparing", fitted[1].parent / "patients.csv"
+    save(bundle, path, outside=[bundle.stages[-1].name])
+    for arguments in (["predict", data, "--model", path], ["report", path, data]):
+        outcome = run(*arguments, "--out", tmp_path / "out.csv")
+        assert outcome.exit_code == 2
+        assert "was left outside the file" in outcome.stderr
+    assert "not inside" in run("inspect", path).stdout

@@ -120,6 +120,9 @@ def test_other_files_that_cannot_be_used(tmp_path):
         read_table(tmp_path / "none.csv")
     with pytest.raises(TableError, match=r"CSV .* and Parquet"):
         read_table(tmp_path / "rows.xlsx")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(TableError, match="is a folder"):
+        read_table(tmp_path / "folder.csv")
     with pytest.raises(TableError, match="not a Parquet file"):
         read_table(written(tmp_path, b"nothing", "rows.parquet"))
     with pytest.raises(TableError, match="cannot be unpacked"):

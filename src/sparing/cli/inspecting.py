@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparing.cli.console import AsJson, ModelFile, plain_errors, show, table
-from sparing.cli.measuring import rows_to_measure
+from sparing.cli.measuring import load_whole, rows_to_measure
 from sparing.cli.purchases import purchases, purchases_text
 
 if TYPE_CHECKING:
@@ -106,13 +106,16 @@ def frontier(
     """List the systems of a model, cheapest first, and choose another one."""
     with plain_errors():
         from sparing import runtime
+        from sparing.tables.writing import check_folder
 
         if data is None and target is not None:
             raise ValueError("--target is a column of DATA: give DATA as well.")
         chooses = budget is not None or tolerance is not None
         if out is not None and not chooses:
             raise ValueError("--out stores a chosen system: give --budget or --tolerance.")
-        bundle = runtime.load(model)
+        if out is not None:
+            check_folder(out)
+        bundle = runtime.load(model) if data is None else load_whole(model)
         systems = stored_frontier(bundle, model)
         if data is not None:
             rows = rows_to_measure(bundle, data, target)

@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sparing.cli.console import say
 
 if TYPE_CHECKING:
+    from sparing.runtime import Bundle
     from sparing.tables import Labelled
 
 
-def rows_to_measure(bundle: Any, data: Path, target: str | None, quiet: bool = False) -> Labelled:
+def load_whole(model: Path) -> Bundle:
+    """A stored model that can answer every row.
+
+    Raises
+    ------
+    ValueError
+        When one of its models was left outside the file: a command has nowhere to take it from.
+    """
+    from sparing import runtime
+
+    bundle = runtime.load(model)
+    outside = bundle.manifest["outside"]
+    if outside:
+        raise ValueError(
+            f"{model}: the model of {', '.join(outside)} was left outside the file, so not every row can be answered "
+            "here: use sparing.runtime.load(path, full_model=...) in Python."
+        )
+    return bundle
+
+
+def rows_to_measure(
+    bundle: Bundle, data: Path, target: str | None, quiet: bool = False
+) -> Labelled:
     """Labelled rows of a file; of the file a model was fitted on only those that were kept aside.
 
     Parameters

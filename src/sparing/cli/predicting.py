@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from sparing.cli.console import AsJson, DataFile, Quiet, plain_errors, row_counter, say, show
+from sparing.cli.measuring import load_whole
 
 PREDICT_EXAMPLES = """
 sparing predict new.csv --model patients.sparing --out answers.csv
@@ -31,10 +32,9 @@ def predict(
     The file is read in chunks: it may be larger than the memory.
     """
     with plain_errors():
-        from sparing import runtime
         from sparing.tables import predict_table
 
-        system = runtime.load(model)
+        system = load_whole(model)
         began = time.perf_counter()
         with row_counter(quiet) as counter:
             done = predict_table(system, data, out, prefix=prefix, progress=counter)

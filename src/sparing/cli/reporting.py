@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from sparing.cli.console import AsJson, DataFile, ModelFile, Quiet, plain_errors, show
-from sparing.cli.measuring import rows_to_measure
+from sparing.cli.measuring import load_whole, rows_to_measure
 
 REPORT_EXAMPLES = """
 sparing report patients.sparing patients.csv --out report.html
@@ -45,12 +45,11 @@ def report(
     Of the file it was fitted on, only the rows kept aside are used.
     """
     with plain_errors():
-        from sparing import runtime
         from sparing.report import write_report
         from sparing.tables.writing import check_folder
 
         check_folder(out)
-        bundle = runtime.load(model)
+        bundle = load_whole(model)
         rows = rows_to_measure(bundle, data, target, quiet)
         result = write_report(
             bundle, rows.X, rows.y, out, segments=segment, examples=examples, title=title

@@ -93,6 +93,8 @@ def open_source(path: str | PathLike[str]) -> Source:
         )
     if not path.exists():
         raise FileNotFoundError(f"{path}: there is no such file.")
+    if path.is_dir():
+        raise TableError(f"{path} is a folder: name a file in it.")
     if path.stat().st_size == 0:
         raise TableError(
             f"{path} is empty: a header with the names of the columns and rows belong there."
