@@ -141,6 +141,10 @@ def test_calls_of_a_stage_are_paid_once_in_a_conversation(tmp_path):
         answer, _ = ask.converse(dict.fromkeys(NAMES, 0.0), [])
         assert answer["stage"] == 2
         assert ledger.total() == pytest.approx(0.1 + 0.3)
+        for _ in range(2):
+            ask.converse(dict.fromkeys(NAMES, 0.0), NAMES)
+        assert ledger.total() == pytest.approx(3 * (0.1 + 0.3))
+        assert ledger.at_risk() == 0
 
 
 def test_a_limit_on_calls_holds_for_clients():
@@ -211,6 +215,8 @@ def test_a_token_of_another_model_is_refused(tmp_path):
 
 def test_processes_with_one_secret_read_each_others_tokens():
     one, two = (served(sources=[], secret=b"s" * 32) for _ in range(2))
+    other = served(FREE, sources=[], secret=b"s" * 32)
+    problem(other.predict(columns={"age": 0.125}, token=needed_token(one)), 409, "token-model")
     answer = two.predict(
         columns={"age": 0.125, "income": 9.0, "bureau": 0.0}, token=needed_token(one)
     )
@@ -310,7 +316,7 @@ def test_the_lever_goes_along_the_frontier(bundle, tmp_path):
 
 
 def served_places(path):
-    from sparing.runtime._service_exit import places_of
+    from sparing.runtime._service_lever import places_of
 
     places, own = places_of(load(path))
     assert places[own].system.thresholds == load(path).thresholds

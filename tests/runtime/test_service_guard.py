@@ -63,6 +63,8 @@ def test_keys_are_needed_and_long_enough(tmp_path):
         create_app(lender())
     with pytest.raises(ValueError, match="choose one"):
         create_app(lender(), keys=[KEY], no_keys=True)
+    with pytest.raises(ValueError, match="choose one"):
+        create_app(lender(), operator_keys=[KEY], no_keys=True)
     with pytest.raises(ValueError, match="at least 16"):
         Keys(["short"])
     with pytest.raises(ValueError, match="ASCII"):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-import secrets
 import sqlite3
 import time
 from collections.abc import Coroutine, Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sparing.runtime._answer import Answer, NoAnswerError
 from sparing.runtime._drivers import Loop
 from sparing.runtime._service_activity import Activity, Buyer, cause_of
 from sparing.runtime._service_client import ItemsNeeded
-from sparing.runtime._service_exit import Exit, Serving
+from sparing.runtime._service_lever import Lever, Serving
 from sparing.runtime._service_problem import Problem, finite
 from sparing.runtime._service_request import Asked, Reader, check_fields, read_json
 from sparing.runtime._service_token import Conversation, Tokens
@@ -41,7 +41,7 @@ class Answers:
     Parameters
     ----------
     system : System or Bundle
-    exit : Exit
+    lever : Lever
     tokens : Tokens
     activity : Activity
     ledger, pacer : the session's.
@@ -56,7 +56,7 @@ class Answers:
     def __init__(
         self,
         system: System,
-        exit: Exit,
+        lever: Lever,
         tokens: Tokens,
         activity: Activity,
         *,
@@ -66,10 +66,10 @@ class Answers:
         timeout: float,
         max_in_flight: int,
     ) -> None:
-        self.exit, self.activity = exit, activity
+        self.lever, self.activity = lever, activity
         self._tokens, self._ledger, self._pacer = tokens, ledger, pacer
         self._buys, self._timeout, self._most = buys, timeout, max_in_flight
-        desk = exit.serving.desk
+        desk = lever.serving.desk
         self._columns = system.costs.columns
         self._place = {column: j for j, column in enumerate(self._columns)}
         self._reader = Reader(self._columns, desk.numbers, desk.complete)
@@ -100,7 +100,7 @@ class Answers:
                 "no-sources",
                 "This service has no sources to buy from: send columns without an entity, and it says what it needs.",
             )
-        session = self.exit.serving.session
+        session = self.lever.serving.session
         lacking = [c for c in session.only_known if c not in asked.columns]
         if lacking:
             raise Problem(
@@ -123,9 +123,9 @@ class Answers:
         else:
             talk = self._tokens.read(asked.token, caller)
             self._tokens.check_values(asked.token, values)
-            serving = self.exit.serving_at(talk.position)
+            serving = self.lever.serving_at(talk.position)
         flow = serving.desk.visit(
-            talk.name,
+            f"clients of {talk.caller}",
             asked.columns,
             frozenset(self._columns[j] for j in talk.first),
             talk.thresholds,
@@ -143,14 +143,12 @@ class Answers:
         return self._told(answer, system, "client", notes)
 
     def _begin(self, caller: str, values: Mapping[int, Value]) -> tuple[Serving, Conversation]:
-        serving = self.exit.serving
+        serving = self.lever.serving
         thresholds = (
             serving.session.system.thresholds if self._pacer is None else self._pacer.thresholds
         )
-        name = f"client {secrets.token_hex(8)}"
-        return serving, Conversation(
-            name, caller, serving.position, thresholds, first=tuple(sorted(values))
-        )
+        first = tuple(sorted(values))
+        return serving, Conversation(caller, serving.position, thresholds, first=first)
 
     async def _end(
         self,
@@ -211,7 +209,7 @@ class Answers:
             notes["degraded"] = cause
         return {
             "status": "answered",
-            "prediction": answer.prediction,
+            "prediction": _label(answer.prediction),
             "probabilities": [finite(p) for p in answer.probabilities.tolist()],
             "stage": answer.stage,
             "stage_name": system.stages[answer.stage].name,
@@ -230,9 +228,7 @@ class Answers:
         self, needed: ItemsNeeded, talk: Conversation, values: Mapping[int, Value], system: System
     ) -> dict[str, Any]:
         lacking = set(needed.lacking)
-        later = Conversation(
-            talk.name, talk.caller, talk.position, talk.thresholds, needed.scores, talk.first
-        )
+        later = replace(talk, scores=needed.scores)
         return {
             "status": "items_needed",
             "stage": needed.stage,
@@ -258,10 +254,10 @@ class Answers:
 
     # -- the lever and the accounts ----------------------------------------------------------------
 
-    def lever(self) -> dict[str, Any]:
+    def places(self) -> dict[str, Any]:
         """Where the lever stands and where it can go."""
-        n_gates = len(self.exit.system.stages) - 1
-        return self.exit.state() | {
+        n_gates = len(self.lever.system.stages) - 1
+        return self.lever.state() | {
             "places": [
                 {
                     "position": number,
@@ -269,7 +265,7 @@ class Answers:
                     "score": None if place.score is None else finite(place.score),
                     "stage_rates": [finite(rate) for rate in place.stage_rates],
                 }
-                for number, place in enumerate(self.exit.places)
+                for number, place in enumerate(self.lever.places)
             ],
             "recent_scores": self.activity.score_quantiles(n_gates),
         }
@@ -290,24 +286,24 @@ class Answers:
             thresholds = [_threshold(value, gate) for gate, value in enumerate(thresholds)]
         if target is not None and not (_is_number(target) and 0 < target < math.inf):
             raise Problem(422, "exit", "target must be money per answer, > 0.")
-        before = self.exit.position
+        before = self.lever.position
         await asyncio.to_thread(
-            self.exit.move, position=position, thresholds=thresholds, target=target
+            self.lever.move, position=position, thresholds=thresholds, target=target
         )
-        if self.exit.position != before:
+        if self.lever.position != before:
             self.activity.forget_scores()
-        notes |= self.exit.state()
-        return self.lever()
+        notes |= self.lever.state()
+        return self.places()
 
     async def spend(self) -> dict[str, Any]:
         """What was spent: by this process since it began, and by all in the ledger."""
-        system = self.exit.system
+        system = self.lever.system
         return self.activity.summary() | {
             "stage_names": [stage.name for stage in system.stages],
             "stage_prices": (
                 system.costs.of(system.stage_columns()) + system.call_prices()
             ).tolist(),
-            "breakers": self.exit.serving.session.breakers,
+            "breakers": self.lever.serving.session.breakers,
             "ledger": None if self._ledger is None else await self._sums(self._ledger),
         }
 
@@ -324,6 +320,10 @@ class Answers:
             )
             self._ledger_sums = (time.monotonic(), sums)
         return sums
+
+
+def _label(label: Any) -> Any:
+    return finite(label) if isinstance(label, float) else label
 
 
 def _is_number(value: Any) -> bool:

@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from sparing.runtime._service_exit import Exit
+from sparing.runtime._service_lever import Lever
 from sparing.runtime._service_problem import finite
 from sparing.system import System
 
 
-def described(bundle: System, lever: Exit, numbers: Collection[Hashable]) -> dict[str, Any]:
+def described(bundle: System, lever: Lever, numbers: Collection[Hashable]) -> dict[str, Any]:
     """Columns, items, prices, classes and stages of what is served now, and what the bundle says of itself.
 
     Examples
     --------
     >>> from sparing.runtime._service_client import ClientDesk
-    >>> from sparing.runtime._service_exit import Serving
+    >>> from sparing.runtime._service_lever import Serving
     >>> from sparing.runtime import Limits, Policy, MockSource, Session
     >>> from sparing.runtime._examples import lender
     >>> system, people = lender()
     >>> session = Session(system, [MockSource(people, ["income", "bureau"])])
     >>> desk = ClientDesk(system, book=None, limits=Limits(), policy=Policy(), derive={}, like=None)
-    >>> lever = Exit(system, lambda system, position: Serving(session, desk))
+    >>> lever = Lever(system, lambda system, position: Serving(session, desk))
     >>> [stage["price"] for stage in described(system, lever, ())["stages"]]
     [1.0, 6.0]
     """

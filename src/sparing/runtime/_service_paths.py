@@ -26,7 +26,7 @@ def add_paths(
     app: FastAPI, answers: Answers, metrics: Metrics, system: System, operators: Keys | None
 ) -> None:
     """Add the paths of a service; ``operators`` are the keys that may move the lever, None lets everybody."""
-    lever = answers.exit
+    lever = answers.lever
     numbers = lever.serving.desk.numbers
 
     @app.post(
@@ -66,7 +66,7 @@ def add_paths(
         response_class=_JSON,
     )
     async def exit() -> Response:
-        return _JSON(answers.lever())
+        return _JSON(answers.places())
 
     @app.put(
         "/v1/exit",

@@ -29,7 +29,6 @@ class Conversation:
 
     Attributes
     ----------
-    name : whom it is about, in the books: the client's entity is not in a token.
     caller : name of the key that began it.
     position : of the system that serves it, see the exit.
     thresholds : of its gates; they stay what they were when it began.
@@ -37,7 +36,6 @@ class Conversation:
     first : columns the client had at first, as numbers.
     """
 
-    name: str
     caller: str
     position: int
     thresholds: tuple[float, ...]
@@ -60,7 +58,7 @@ class Tokens:
     Examples
     --------
     >>> tokens = Tokens(b"0" * 32, model="m", lifetime=60.0)
-    >>> talk = Conversation("c1", "shop", 0, (0.5,), (0.7,), (0, 2))
+    >>> talk = Conversation("shop", 0, (0.5,), (0.7,), (0, 2))
     >>> token = tokens.write(talk, {0: 1.5, 2: "f"})
     >>> tokens.read(token, "shop") == talk
     True
@@ -92,7 +90,6 @@ class Tokens:
         content = {
             "model": self._model,
             "until": int(self._clock() + self._lifetime),
-            "name": talk.name,
             "caller": talk.caller,
             "position": talk.position,
             "thresholds": talk.thresholds,
@@ -120,7 +117,6 @@ class Tokens:
                 f"This token was good for {self._lifetime:.10g} s: start again without it.",
             )
         return Conversation(
-            content["name"],
             content["caller"],
             content["position"],
             tuple(content["thresholds"]),

@@ -2,7 +2,7 @@
 
 The parts: what stands before every request (``_service_guard``: keys, rates, sizes, logs), what is read of it
 (``_service_request``), what is done (``_service_answers``; ``_service_client`` and ``_service_token`` where the client
-buys), the lever (``_service_exit``), the counts (``_service_activity``, ``_service_metrics``) and the page.
+buys), the lever (``_service_lever``), the counts (``_service_activity``, ``_service_metrics``) and the page.
 
 One process serves one model. Caps on spending hold over processes where they share a ledger; rates, counts and the
 lever are each process's own.
@@ -14,15 +14,16 @@ import importlib
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from typing import Any
 
 from sparing.runtime._plan import Derive
 from sparing.runtime._service_activity import Activity
 from sparing.runtime._service_answers import Answers
 from sparing.runtime._service_client import ClientDesk
-from sparing.runtime._service_exit import Exit, Serving
 from sparing.runtime._service_guard import Guard
 from sparing.runtime._service_keys import Keys, Rates, is_loopback, read_keys
+from sparing.runtime._service_lever import Lever, Serving
 from sparing.runtime._service_log import LOGGER, log_settings
 from sparing.runtime._service_metrics import Metrics
 from sparing.runtime._service_openapi import ABOUT
@@ -136,10 +137,12 @@ def create_app(
     """
     system = _system(bundle)
     known = _keys(keys, no_keys)
+    if no_keys and operator_keys is not None:
+        raise ValueError("operator_keys are given, and no_keys says to serve without: choose one.")
     operators = known if operator_keys is None else Keys(operator_keys)
     everybody = known if known is None or operators is None else known | operators
     like = getattr(system, "like", None) if like is None else like
-    digest = getattr(system, "digest", "")
+    digest = getattr(system, "digest", None) or _identity(system)
     open_serving = _opener(
         sources,
         pacer,
@@ -151,7 +154,7 @@ def create_app(
             "like": like,
         },
     )
-    lever = Exit(system, open_serving, pacer=pacer, ledger=ledger, digest=digest)
+    lever = Lever(system, open_serving, pacer=pacer, ledger=ledger, digest=digest)
     activity = Activity()
     answers = Answers(
         system,
@@ -221,6 +224,12 @@ def _keys(keys: KeysLike, no_keys: bool) -> Keys | None:
     return None if no_keys else known
 
 
+def _identity(system: System) -> str:
+    """Tells apart the systems that a secret may be shared by; one from a file has its digest."""
+    costs = system.costs
+    return sha256(repr((system, costs.to_dict(), system.classes.tolist())).encode()).hexdigest()
+
+
 def _max_body(system: System) -> int:
     return 65_536 + 256 * len(system.costs.columns)
 
@@ -241,7 +250,8 @@ def _opener(sources: Sequence[Source], pacer: Pacer | None, options: dict[str, A
         desk = ClientDesk(
             session.system,
             book=session._desk.book,
-            limits=session.limits,
+            # Nobody knows whom a client asks about: caps on one entity are for those the service buys for.
+            limits=Limits(per_window=session.limits.per_window),
             policy=session.policy,
             derive=options["derive"] or {},
             like=options["like"],

@@ -88,7 +88,7 @@ def _same(one: System, other: System) -> bool:
     )
 
 
-class Exit:
+class Lever:
     """The lever of a service.
 
     With a pacer it sets the money per answer that the pacer aims at. Otherwise it chooses a system of the frontier, or
