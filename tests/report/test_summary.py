@@ -141,6 +141,21 @@ def test_the_frontier_says_how_to_score():
     assert matrix["score"]["value"] == pytest.approx(-cost)
 
 
+def test_a_scoring_known_by_name_only_must_be_given_again(tmp_path):
+    def share_right(y_true, y_pred):
+        return float(np.mean(y_true == y_pred))
+
+    clf, rows, y = learnt()
+    known = Frontier.evaluate([clf.system_], rows, y, scoring=share_right)
+    save(clf, tmp_path / "clf.sparing", frontier=known)
+    bundle = load(tmp_path / "clf.sparing")
+    with pytest.raises(ValueError, match=r"scored by 'share_right'.*scoring="):
+        summarise(bundle, rows, y)
+    head = summarise(bundle, rows, y, scoring=share_right)["headline"]
+    assert head["scoring"] == "share_right"
+    assert head["score"]["value"] == pytest.approx(np.mean(clf.predict(rows) == y))
+
+
 def test_one_stage_alone_has_nothing_to_save():
     system = stage_alone(two_stages(), 0)
     summary = summarise(system, X, Y)
@@ -241,6 +256,8 @@ def test_examples_show_what_was_bought_and_nothing_else():
 def test_rows_must_fit():
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         summarise(two_stages(), X, Y[:-1])
+    with pytest.raises(ValueError, match="no rows to report on"):
+        summarise(two_stages(), X[:0], Y[:0])
     summary = summarise(two_stages(), X.tolist(), Y.tolist())
     assert summary["headline"] == summarise(two_stages(), X, Y)["headline"]
 

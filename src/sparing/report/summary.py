@@ -14,9 +14,9 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from sparing._certificate import _SENTENCES, Certificate, fingerprint
 from sparing._evaluation import label_text
-from sparing._rows import take_rows
+from sparing._rows import ScoredRows, take_rows
 from sparing.frontier import Frontier, threshold_systems
-from sparing.metrics.scoring import scoring_name
+from sparing.metrics.scoring import resolve_scoring, scoring_name
 from sparing.report import _purchases as purchases
 from sparing.report import _segments as grouping
 from sparing.report._reliability import reliability
@@ -97,11 +97,16 @@ def summarise(
         X = np.asarray(X)
     y = column_or_1d(np.asarray(y))
     check_consistent_length(X, y)
+    if not len(y):
+        raise ValueError("There are no rows to report on: give labelled rows.")
     subject = subject_of(model)
     measured, chosen, note = _measured(subject, X, y, scoring, groups, max_systems)
     system, accounting = measured.points[chosen].system, measured.accounting
-    proba, labels, answering = system.predict_proba(X), system.predict(X), system.route(X)
-    right, costs = labels == y, system.acquisition_cost(X, accounting=accounting)
+    rows = ScoredRows(X, size=6 * len(system.stages) + 6)  # every part is asked once
+    proba, labels, answering = (
+        ask(rows) for ask in (system.predict_proba, system.predict, system.route)
+    )
+    right, costs = labels == y, system.acquisition_cost(rows, accounting=accounting)
     said = proba[np.arange(len(y)), _positions(labels, system.classes)]
     return {
         "format": FORMAT,
@@ -110,7 +115,7 @@ def summarise(
         "headline": _headline(measured, chosen, level, random_state),
         "frontier": _frontier(measured, chosen, note),
         "stages": purchases.stages(system, answering, right, costs),
-        "items": purchases.items(system, X, accounting),
+        "items": purchases.items(system, rows, accounting),
         "segments": grouping.segments(X, y, segments, system, answering, right, costs),
         "calibration": [
             {"stage": stage.name, **reliability(said[here], right[here], level)}
@@ -153,7 +158,7 @@ def _measured(
             f"{f'; {len(systems)} of them are shown' if len(systems) < len(best) else ''}. The numbers here are "
             "measured on the rows of this report."
         )
-        scoring = known.scoring if scoring is None else scoring
+        scoring = _known_scoring(known) if scoring is None else scoring
     elif len(subject.system.stages) > 1:
         others, note = _without_frontier(subject.system, X)
         systems += [other for other in others if not same_system(other, subject.system)]
@@ -173,6 +178,18 @@ def _measured(
     order = np.lexsort((frontier.scores, frontier.costs))
     points = tuple(frontier.points[i] for i in order)
     return replace(frontier, points=points), int(np.flatnonzero(order == 0)[0]), note
+
+
+def _known_scoring(frontier: Frontier) -> Any:
+    """How a frontier was scored; a function of the user's own is known to a file by its name only."""
+    try:
+        resolve_scoring(frontier.scoring)
+    except ValueError as error:
+        raise ValueError(
+            f"The frontier was scored by {frontier.scoring!r}, which is not a name of a scikit-learn scorer: pass the "
+            "function itself, scoring=."
+        ) from error
+    return frontier.scoring
 
 
 def _without_frontier(system: System, X: Any) -> tuple[list[System], str]:
