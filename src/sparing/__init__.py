@@ -4,13 +4,19 @@ from sparing.adapt import AdaptGbrtClassifier, AdaptLinClassifier, AdaptLstsqCla
 from sparing.baselines import BudgetPruneClassifier, GreedyMiserClassifier, L1GateClassifier
 from sparing.cascade import CascadeClassifier
 from sparing.costs import FeatureCosts
-from sparing.displays import ConvergenceDisplay, FrontierDisplay, RoutingDisplay
+from sparing.displays import (
+    AcquisitionDisplay,
+    ConvergenceDisplay,
+    FrontierDisplay,
+    RoutingDisplay,
+)
 from sparing.frontier import Frontier
 from sparing.guarantees import Certificate, Guarantee, PromiseError, certify
 from sparing.selection import BudgetedClassifier
 from sparing.system import System
 
 __all__ = [
+    "AcquisitionDisplay",
     "AdaptGbrtClassifier",
     "AdaptLinClassifier",
     "AdaptLstsqClassifier",

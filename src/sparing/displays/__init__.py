@@ -4,8 +4,15 @@ matplotlib is imported when something is drawn, never before: ``pip install 'spa
 """
 
 from sparing.displays._curve import Curve
+from sparing.displays.acquisition import AcquisitionDisplay
 from sparing.displays.convergence import ConvergenceDisplay
 from sparing.displays.frontier import FrontierDisplay
 from sparing.displays.routing import RoutingDisplay
 
-__all__ = ["ConvergenceDisplay", "Curve", "FrontierDisplay", "RoutingDisplay"]
+__all__ = [
+    "AcquisitionDisplay",
+    "ConvergenceDisplay",
+    "Curve",
+    "FrontierDisplay",
+    "RoutingDisplay",
+]
