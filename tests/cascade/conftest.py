@@ -1,12 +1,12 @@
 import pytest
 
-from sparing.cascade import network
+from sparing.cascade import learning, network
 
 
 @pytest.fixture(autouse=True, scope="session")
 def short_training():
-    """Networks that have seen less: good enough for the data of these tests."""
-    before = network._VISITS
-    network._VISITS = (4_000, 30_000)
+    """Networks that have seen less and searches that try less: good enough for the data of these tests."""
+    before = network._VISITS, learning._PATIENCE
+    network._VISITS, learning._PATIENCE = (4_000, 30_000), 10
     yield
-    network._VISITS = before
+    network._VISITS, learning._PATIENCE = before
