@@ -16,8 +16,10 @@ START, END = "<!-- demo: written by `make readme` -->\n", "<!-- /demo -->"
 
 def block(result: dict) -> str:
     """The lines between the markers."""
-    table = demo_text(result).split("\nThe trade-off")[0].rstrip()
-    return f"```\n{table}\n```\n"
+    patients = result["n_learn"] + result["n_report"]
+    head = f"What `make demo` finds on the hypothyroid data ({patients} patients, prices of Turney 1995):"
+    table = demo_text(result).split("\nRaced:")[0].rstrip()
+    return f"{head}\n\n```\n{table}\n```\n"
 
 
 def with_block(text: str, result: dict) -> str:
