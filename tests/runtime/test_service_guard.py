@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import logging
 import re
 
 import pytest
 from service_cases import KEY, Caller, lender, logged, problem, served, sold
 
 from sparing.runtime._service_keys import Keys, Rates, read_keys
+from sparing.runtime._service_log import JSONLines
 from sparing.runtime._service_page import PAGE, page_policy
 from sparing.runtime.service import create_app
 
@@ -253,9 +255,37 @@ def test_errors_tell_nothing_of_the_inside(monkeypatch):
     assert "fails" in lines[0]["where"][-1]
 
 
+def test_warnings_are_logged_without_their_message():
+    text = "/site-packages/sklearn/encoders.py:246: UserWarning: unknown category 'anna-smith'\n  warnings.warn(\n"
+    record = logging.makeLogRecord({"name": "py.warnings", "msg": "%s", "args": (text,)})
+    line = json.loads(JSONLines().format(record))
+    assert line["event"] == "UserWarning at encoders.py:246"
+    assert "anna" not in json.dumps(line)
+
+
+def test_a_client_that_is_gone_does_no_harm():
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        raise OSError("gone")
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/v1/model",
+        "headers": [],
+        "client": ("::1", 1),
+    }
+    with logged() as lines:
+        asyncio.run(APP(scope, receive, send))
+    assert lines[0]["status"] == 401
+
+
 def test_paths_and_methods_that_are_not_there():
     ask = Caller(APP)
     problem(ask("GET", "/v2/predict"), 404, "http")
+    problem(ask("POST", "/v1/predict/", json={}), 404, "http")
     response = ask("GET", "/v1/predict")
     problem(response, 405, "http")
     assert response.headers["allow"] == "POST"

@@ -7,6 +7,7 @@ import math
 import os
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from sparing.runtime._service_keys import Keys, Rates, is_loopback
@@ -214,10 +215,10 @@ class _Out:
             (b"content-length", str(len(body)).encode()),
             *((name.encode(), value.encode()) for name, value in problem.headers.items()),
         ]
-        await self.send(
-            {"type": "http.response.start", "status": problem.status, "headers": headers}
-        )
-        await self.send({"type": "http.response.body", "body": body})
+        start = {"type": "http.response.start", "status": problem.status, "headers": headers}
+        with suppress(Exception):  # whoever sends half a request may be gone before the answer
+            await self.send(start)
+            await self.send({"type": "http.response.body", "body": body})
 
 
 def _given_key(headers: dict[bytes, bytes]) -> str:

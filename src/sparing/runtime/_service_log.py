@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import traceback
 from datetime import UTC, datetime
 from typing import Any
 
 LOGGER = logging.getLogger("sparing.service")
+_WARNING = re.compile(r"(?:.*/)?([^/:]+:\d+): (\w+): ")
 
 
 class JSONLines(logging.Formatter):
-    """Writes records as lines of JSON, errors by type and place and without their message.
+    """Writes records as lines of JSON, errors and warnings by type and place and without their message.
 
     Messages of errors quote what they are about, which may be a person.
 
@@ -32,6 +34,9 @@ class JSONLines(logging.Formatter):
             "event": record.getMessage(),
             **getattr(record, "fields", {}),
         }
+        if record.name == "py.warnings":  # a model's warning may quote what it was given
+            found = _WARNING.match(line["event"])
+            line["event"] = "warning" if found is None else f"{found[2]} at {found[1]}"
         if record.exc_info and record.exc_info[1] is not None:
             line |= describe(record.exc_info[1])
         return json.dumps(line, default=str)
@@ -65,6 +70,6 @@ def log_settings(level: str) -> dict[str, Any]:
         "handlers": {"stderr": handler},
         "loggers": {
             name: {"handlers": ["stderr"], "level": level.upper(), "propagate": False}
-            for name in ("sparing.service", "uvicorn")
+            for name in ("sparing.service", "uvicorn", "py.warnings")
         },
     }

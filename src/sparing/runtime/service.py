@@ -11,6 +11,7 @@ lever are each process's own.
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -183,6 +184,7 @@ def create_app(
         version="1",
         docs_url=None,  # its page comes from another server
         redoc_url=None,
+        redirect_slashes=False,  # a redirection would go where the Host header says
         lifespan=lifespan,
         exception_handlers={HTTPException: http_problem},
     )
@@ -338,6 +340,7 @@ def serve(
             grace=grace,
             **options,
         )
+        logging.captureWarnings(True)
         uvicorn.run(
             app,
             host=host,
@@ -352,6 +355,7 @@ def serve(
             timeout_graceful_shutdown=max(1, round(grace)),
         )
     finally:
+        logging.captureWarnings(False)
         if books is not None and books is not ledger:
             books.close()
 
