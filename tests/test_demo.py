@@ -97,7 +97,10 @@ def test_report_rows_are_used_for_nothing_else(quick, monkeypatch):
     assert other["rows"][1]["accuracy"] == pytest.approx(1 - quick["rows"][1]["accuracy"])
 
 
-def test_without_a_promise_the_demo_says_so_and_progress_goes_to_stderr(monkeypatch, capsys):
+def test_without_a_promise_the_demo_says_so_and_progress_goes_to_stderr(
+    monkeypatch, capsys, tmp_path
+):
+    (tmp_path / "certificate.json").write_text("of an earlier run")
     fit = demo.BudgetedClassifier.fit
 
     def unkept(self, X, y):
@@ -105,7 +108,8 @@ def test_without_a_promise_the_demo_says_so_and_progress_goes_to_stderr(monkeypa
         raise PromiseError("Too few rows.")
 
     monkeypatch.setattr(demo.BudgetedClassifier, "fit", unkept)
-    result = run_demo(method="greedy-miser")
+    result = run_demo(tmp_path, method="greedy-miser")
+    assert not (tmp_path / "certificate.json").exists()
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "3163 patients" in captured.err

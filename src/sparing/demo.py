@@ -131,8 +131,11 @@ def run_demo(
         result["plot"] = str(
             _plot(frontier.on(X_report, y_report), rows, budget, folder / "hypothyroid.png")
         )
+        promise = folder / "certificate.json"
         if certificate is not None:
-            (folder / "certificate.json").write_text(certificate.to_json() + "\n")
+            promise.write_text(certificate.to_json() + "\n")
+        else:  # that of an earlier run is not about this system
+            promise.unlink(missing_ok=True)
     return result | {"seconds": time.perf_counter() - began}
 
 
@@ -229,7 +232,8 @@ def demo_text(result: dict[str, Any]) -> str:
         f'Raced: {", ".join(result["methods"])}, the quick ones; method="auto" also races cascades and linear models.',
     ]
     if result["plot"]:
-        lines.append(f"The frontier is drawn in {result['plot']}.")
+        beside = ", the certificate stands beside it" if result["certificate"] else ""
+        lines.append(f"The frontier is drawn in {result['plot']}{beside}.")
     lines += [
         "",
         "Next: put your own prices in.",
