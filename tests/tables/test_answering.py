@@ -38,6 +38,7 @@ def model(tmp_path_factory):
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
 def test_answers_are_those_of_the_system(tmp_path, monkeypatch, model, form, out):
     monkeypatch.setattr(reading_module, "_BLOCK", 1500)
+    monkeypatch.setattr(reading_module, "_CHUNK", 3000)
     monkeypatch.setattr(reading_module, "_ROWS", 70)
     system, X = model
     rows = X[["word", "b"]].assign(id=[f"r{i}" for i in range(len(X))], a=X["a"])
@@ -70,6 +71,7 @@ def test_csv_is_kept_word_for_word(tmp_path, model):
 
 def test_errors_leave_nothing_behind(tmp_path, model, monkeypatch):
     monkeypatch.setattr(reading_module, "_BLOCK", 100)
+    monkeypatch.setattr(reading_module, "_CHUNK", 500)
     path = tmp_path / "rows.csv"
     path.write_text("word,b,a\n" + "x,1,2\n" * 200 + "x,one,2\n")
     with pytest.raises(TableError, match="column 'b' holds 'one' in row 201"):

@@ -49,7 +49,8 @@ def test_a_frame_comes_back(tmp_path, frame, suffix):
 
 
 def test_chunks_are_the_whole(tmp_path, frame, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK", 2000)
+    monkeypatch.setattr(module, "_BLOCK", 500)
+    monkeypatch.setattr(module, "_CHUNK", 2000)
     monkeypatch.setattr(module, "_ROWS", 60)
     kinds = {"word": "text", "number": "number"}
     for suffix in ("csv", "parquet"):
@@ -107,6 +108,7 @@ def test_csv_that_cannot_be_used(tmp_path, content, says):
 
 def test_the_row_of_a_bad_value_counts_over_chunks(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_BLOCK", 1000)
+    monkeypatch.setattr(module, "_CHUNK", 3000)
     path = written(tmp_path, b"a,b\n" + b"1,2\n" * 3000 + b"1,two\n")
     with pytest.raises(TableError, match=r"column 'b' holds 'two' in row 3001"):
         list(table_chunks(path, {"b": "number"}))
@@ -140,3 +142,20 @@ def test_columns_that_are_not_there(tmp_path):
         read_table(path, drop=["c"])
     with pytest.raises(TableError, match=r"fitted on: missing are 'c'"):
         list(table_chunks(path, {"a": "number", "c": "text"}))
+
+
+def test_a_quote_that_is_never_closed_is_guessed(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", 1000)
+    path = written(tmp_path, b'a,b\n1,"2\n' + b"1,2\n" * 3000)
+    with pytest.raises(TableError, match="a double quote is never closed"):
+        read_table(path)
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", 1 << 14)
+    monkeypatch.setattr(module, "_CHUNK", 1 << 16)
+    path = written(tmp_path, b"a,b\n" + b"1.2345,2.3456\n" * 700_000)  # 10 MB
+    before, most = pa.total_allocated_bytes(), 0
+    for _ in table_chunks(path, {"b": "number"}):
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < 3 << 20
