@@ -9,6 +9,7 @@ from sparing import (
     AdaptLinClassifier,
     AdaptLstsqClassifier,
     BudgetedClassifier,
+    CascadeClassifier,
     GreedyMiserClassifier,
     L1GateClassifier,
 )
@@ -20,6 +21,7 @@ SMALL = [
     AdaptLstsqClassifier(FOREST, max_iter=3, cost_penalty=0.0, random_state=0),
     AdaptGbrtClassifier(FOREST, n_estimators=5, random_state=0),
     BudgetedClassifier(FOREST, method=AdaptGbrtClassifier(n_estimators=5), random_state=0),
+    CascadeClassifier(FOREST, stage_estimator="own", cv=2, random_state=0),
     GreedyMiserClassifier(n_estimators=5, random_state=0),
     L1GateClassifier(FOREST, Cs=3, class_weights=3, random_state=0),
 ]
@@ -27,6 +29,7 @@ DEFAULT = [
     AdaptLinClassifier(),
     AdaptLstsqClassifier(),
     AdaptGbrtClassifier(),
+    CascadeClassifier(),
     GreedyMiserClassifier(),
     L1GateClassifier(),
 ]
@@ -35,7 +38,7 @@ DEFAULT = [
 def expected_failures(estimator):
     if isinstance(estimator, BudgetedClassifier):
         reason = "rows are split into those that learn and those that choose: copies of a row may be on both sides"
-    elif isinstance(estimator, AdaptLinClassifier | L1GateClassifier):
+    elif isinstance(estimator, AdaptLinClassifier | CascadeClassifier | L1GateClassifier):
         reason = (
             "the full model is fitted here, and its bootstrap samples or folds depend on the number of rows; with a "
             "frozen one weights equal copies (test_adapt.py, adapt/test_lstsq.py, baselines/test_l1_gate.py)"

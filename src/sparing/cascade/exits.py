@@ -66,7 +66,10 @@ class StageScores:
     ) -> StageScores:
         """Sort the scores of every gate, once, unless they come sorted."""
         n = errors.shape[1]
-        weight = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
+        # In a fold without any weight all rows count alike.
+        if weight is None or not weight.sum() > 0:
+            weight = np.ones(n)
+        weight = weight / weight.sum()
         if by_doubt is None:
             by_doubt = [sorted_by_doubt(column) for column in doubts]
         return cls(errors, doubts, costs, weight, tuple(by_doubt))
@@ -163,7 +166,7 @@ def trace(scores: StageScores, n: int = 60) -> list[Choice]:
     if not len(scores.doubts):
         cost, error = scores.cost_and_error(())
         return [Choice((), cost, error)]
-    largest = max(float(scores.costs[-1]), np.finfo(float).tiny)
+    largest = float(scores.costs.max()) or 1.0
     found: dict[Thresholds, Choice] = {}
 
     def add(thresholds: Thresholds) -> None:
@@ -185,7 +188,7 @@ def telling_prices(scores: StageScores, n: int = 2) -> list[float]:
 
     Little is 0.1 points of error, much 1.5; or a fiftieth and a fifth of what could be lost at most, if that is less.
     """
-    grid = np.logspace(0.5, -4, 50) / max(float(scores.costs[-1]), np.finfo(float).tiny)
+    grid = np.logspace(0.5, -4, 50) / (float(scores.costs.max()) or 1.0)
     errors = [scores.cost_and_error(scores.thresholds(float(price)))[1] for price in grid]
     loss = np.array(errors) - min(errors)
     first = int(np.argmax(loss <= min(0.015, 0.2 * loss.max())))

@@ -185,10 +185,12 @@ class CascadeLearner:
     def _judge(self, offers: Offers) -> Judge:
         """A network, or small copies of the full model where no network comes near it."""
         training, (inputs, Z) = self._training, self._inputs
-        n, seed, weight = len(training.y), training.seed or 0, training.weight
-        rows = np.random.default_rng(seed).permutation(n)
+        seed, weight = training.seed or 0, training.weight
+        # Rows without weight have nothing to say.
+        counting = np.arange(len(training.y)) if weight is None else np.flatnonzero(weight)
+        rows, n = np.random.default_rng(seed).permutation(counting), len(counting)
         held_out = rows[: min(_HELD_OUT, max(1, n // 3))]
-        taught = rows[len(held_out) :][:_TAUGHT]
+        taught = rows[len(held_out) :][:_TAUGHT] if n > 1 else rows
         common = {
             "offers": offers,
             "y": training.y[held_out],
