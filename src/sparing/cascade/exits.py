@@ -36,6 +36,7 @@ class StageScores:
     doubts : float of shape (n_stages − 1, n_rows), the gates' scores.
     costs : float of shape (n_stages,), what a row answered there has cost.
     weight : float of shape (n_rows,), sums to 1.
+    by_doubt : rows in the order of each gate's scores.
 
     Examples
     --------
@@ -53,7 +54,7 @@ class StageScores:
     doubts: Floats
     costs: Floats
     weight: Floats
-    _sorted: tuple[ByDoubt, ...]
+    by_doubt: tuple[ByDoubt, ...]
 
     @classmethod
     def of(
@@ -96,7 +97,7 @@ class StageScores:
 
     def _cut(self, gate: int, regret: Floats) -> float:
         """The cut below which stopping pays: ``regret`` is what stopping a row costs more than going on."""
-        order, values, allowed = self._sorted[gate]
+        order, values, allowed = self.by_doubt[gate]
         sums = np.concatenate([[0.0], np.cumsum(regret[order])])
         sums[~allowed] = np.inf
         place = int(np.argmin(sums))
@@ -128,7 +129,7 @@ class StageScores:
             self.doubts[gates],
             self.costs[kept],
             self.weight,
-            tuple(self._sorted[k] for k in gates),
+            tuple(self.by_doubt[k] for k in gates),
         )
 
     def value(self, prices: Sequence[float]) -> float:
@@ -208,7 +209,7 @@ def _pareto(choices: object) -> list[Choice]:
 def _between(scores: StageScores, left: Thresholds, right: Thresholds, share: float) -> Thresholds:
     """Thresholds between two neighbours, gate by gate at a share of the rows between them."""
     middle = []
-    for (_, values, _), low, high in zip(scores._sorted, left, right, strict=True):
+    for (_, values, _), low, high in zip(scores.by_doubt, left, right, strict=True):
         ends = np.searchsorted(values, [low, high])
         place = round(ends[0] + share * (ends[1] - ends[0]))
         if place < len(values):  # not in the midst of equal scores

@@ -9,6 +9,7 @@ price; then offers are moved to other places as long as that helps. (Random star
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -146,9 +147,7 @@ def drop_stages(
         part = scores.only(stages)
         # A row answered by the k-th stage has waited for k more round trips.
         delays = price * np.arange(len(stages))
-        return StageScores(
-            part.errors, part.doubts, part.costs + delays, part.weight, part._sorted
-        ).value(prices)
+        return replace(part, costs=part.costs + delays).value(prices)
 
     best = value(kept)
     while len(kept) > 1:
