@@ -288,6 +288,16 @@ def test_a_promise_that_cannot_be_given_loses_no_work(rows):
     assert wide.certificate_.n == 1000
 
 
+def test_an_unkept_promise_is_told_even_if_no_system_reaches_the_full_model(rows):
+    stump = GreedyMiserClassifier(n_estimators=1, max_depth=1)
+    clf = budgeted(method=stump, guarantee=Guarantee(tolerance=0.001))
+    with pytest.raises(PromiseError, match="Nothing needs to be fitted again"):
+        clf.fit(*rows)
+    assert clf.choice_.score == clf.frontier_.scores.max()
+    assert len(clf.predict(rows[0])) == 1200
+
+
+
 def test_nothing_was_promised(fitted):
     X, y = table(50)
     with pytest.raises(ValueError, match="Nothing was promised"):

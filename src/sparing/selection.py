@@ -319,8 +319,10 @@ class BudgetedClassifier(RoutedClassifier):
             try:
                 return self._promise(promise_rows.X, promise_rows.y, guarantee)
             except PromiseError as error:
-                # Raised when everything that was learnt is in its place.
-                self._unkept, wishes = error, Wishes()
+                # Raised when everything that was learnt is in its place, with the best of it as the fitted system.
+                self._unkept = error
+                self.choice_ = max(self.frontier_, key=lambda point: (point.score, -point.cost))
+                return self.choice_.system
         self.choice_ = wishes.choose(self.frontier_)
         return self.choice_.system
 
