@@ -257,14 +257,14 @@ class CascadeLearner:
             elif isinstance(one, str) and one == "own":
                 model = self._own()
                 if model is not None:
-                    kinds.append(OwnModels(model, type(model).__name__))
+                    kinds.append(OwnModels(model))
                 elif len(several) == 1:
                     raise TypeError(
                         f"{type(self._estimator).__name__} cannot be fitted again for every stage: give "
                         "stage_estimator a classifier, or 'shared'."
                     )
             elif hasattr(one, "fit"):
-                kinds.append(OwnModels(one, type(one).__name__))
+                kinds.append(OwnModels(one))
             else:
                 raise TypeError(
                     f"stage_estimator is 'auto', 'own', 'shared', a classifier or a list of these, not {one!r}."

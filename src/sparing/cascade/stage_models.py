@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from sparing._full_columns import ColumnUse, unwrapped
@@ -57,9 +58,10 @@ class StageError(ValueError):
 class OwnModels:
     """A clone of some estimator per stage, refitted on the stage's columns without any prices."""
 
-    def __init__(self, estimator: Any, name: str) -> None:
+    def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
-        self.name = name
+        last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        self.name = type(last).__name__
 
     def fit(
         self,
