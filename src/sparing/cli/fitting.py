@@ -11,7 +11,7 @@ import typer
 
 from sparing.cli.console import AsJson, DataFile, Drop, Quiet, Target, Text, plain_errors, say, show
 from sparing.cli.pricing import read_prices
-from sparing.cli.purchases import purchases, purchases_text
+from sparing.cli.stage_purchases import purchases, purchases_text
 
 FIT_EXAMPLES = """
 sparing fit patients.csv --target sick --costs costs.toml --out patients.sparing
@@ -92,7 +92,7 @@ def fit(
         began = time.perf_counter()
         check_folder(out)
         rows = read_labelled(data, target, drop=drop or (), text=text or ())
-        total = len(rows.y)
+        total, known_by = len(rows.y), fingerprint(data)
         if test:
             rows, _ = rows.split(test, seed=seed)
         prices = read_prices(costs, rows)
@@ -132,7 +132,7 @@ def fit(
             "estimator": str(estimator),
             "seed": seed,
             "test": test,
-            "sha256": fingerprint(data),
+            "sha256": known_by,
         }
         digest = runtime.save(classifier, out, like=rows.X, metadata=about)
         say(f"\n{classifier.frontier_}\n", quiet)

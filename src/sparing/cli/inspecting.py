@@ -9,7 +9,7 @@ import typer
 
 from sparing.cli.console import AsJson, ModelFile, plain_errors, show, table
 from sparing.cli.measuring import load_whole, rows_to_measure
-from sparing.cli.purchases import purchases, purchases_text
+from sparing.cli.stage_purchases import purchases, purchases_text
 
 if TYPE_CHECKING:
     from sparing import Frontier

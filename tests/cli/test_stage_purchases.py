@@ -1,7 +1,7 @@
 import pytest
 
 from sparing import FeatureCosts
-from sparing.cli.purchases import purchases, purchases_text
+from sparing.cli.stage_purchases import purchases, purchases_text
 
 
 @pytest.fixture
