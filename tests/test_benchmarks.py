@@ -22,12 +22,13 @@ def harness():
     sys.path.insert(0, str(BENCHMARKS))
     try:
         import run
-        from paper import datasets, methods, objective, report, store
+        from paper import datasets, features, methods, objective, report, store
     finally:
         sys.path.remove(str(BENCHMARKS))
     return Bunch(
         run=run,
         datasets=datasets,
+        features=features,
         methods=methods,
         objective=objective,
         report=report,
@@ -105,9 +106,11 @@ def test_the_objective_counts_as_a_frontier_does(harness, problem):
     learn |= harness.methods.lightgbm_confidence(
         problem, share=0.02, num_leaves=15, learning_rate=0.2, trees=1
     )
+    learn |= harness.methods.cascade(problem, stage_estimator="shared", cv=3)
+    assert any(len(system.stages) > 2 for system in learn["cascade"])
     objective = harness.objective.Objective(problem)
     for systems in learn.values():
-        for system in systems:
+        for system in systems[:: 1 + len(systems) // 6]:
             for thresholds in objective._thresholds(system)[::8]:
                 moved = system.with_thresholds(thresholds)
                 for accounting in ACCOUNTINGS:
@@ -150,6 +153,29 @@ def test_an_unfinished_comparison_writes_nothing(harness, tiny, tmp_path, capsys
     assert harness.run.run(*arguments) is None
     assert "lightgbm-confidence" in capsys.readouterr().out
     assert not (tmp_path / "results").exists()
+
+
+def test_image_features_are_computed_once(harness, monkeypatch, tmp_path):
+    rng = np.random.default_rng(0)
+    images = Bunch(
+        data=rng.integers(0, 256, (50, 12, 12, 3), dtype=np.uint8),
+        target=rng.integers(0, 2, 50),
+        split=Bunch(train=np.arange(40, 10, -1), validation=np.arange(5), test=np.arange(5, 10)),
+        DESCR="Noise.",
+    )
+    monkeypatch.setattr(harness.features, "fetch_cifar10", lambda **_: images)
+    found = harness.features.cifar10_features(tmp_path)
+    monkeypatch.delattr(harness.features, "fetch_cifar10")
+    again = harness.features.cifar10_features(tmp_path)
+    np.testing.assert_array_equal(found.data, again.data)
+    assert found.data.shape == (40, 400)
+    assert found.costs.total == 400
+    for part, rows in images.split.items():
+        np.testing.assert_array_equal(found.target[found.split[part]], images.target[rows])
+    # The features are those of the training images, whatever the others are.
+    model = harness.features.KMeansPatches(random_state=0).fit(images.data[images.split.train])
+    expected = model.transform(images.data[images.split.test])
+    np.testing.assert_allclose(found.data[found.split.test], expected, rtol=1e-5)
 
 
 def test_the_committed_report_is_that_of_the_committed_tables(harness):

@@ -1,8 +1,8 @@
 """Methods: functions from a problem and a setting to systems; sweeps are data.
 
-A method gives systems and no thresholds: the objective cuts every gate at the same shares of validation rows. One fit
-may serve several methods, such as the same cheap model behind two gates. To add a method, write a function and a line
-in ``METHODS``.
+A method gives systems and no thresholds: the objective cuts every gate at the same shares of validation rows. Systems
+of several gates keep the thresholds they come with. One fit may serve several methods, such as the same cheap model
+behind two gates. To add a method, write a function and a line in ``METHODS``.
 
 Penalties are given as shares: the price of buying everything, in units of mean loss.
 """
@@ -18,7 +18,12 @@ import numpy as np
 from peers.lightgbm_gate import fit_lightgbm, gated_systems
 
 from paper.datasets import Problem
-from sparing import AdaptGbrtClassifier, AdaptLinClassifier, GreedyMiserClassifier
+from sparing import (
+    AdaptGbrtClassifier,
+    AdaptLinClassifier,
+    CascadeClassifier,
+    GreedyMiserClassifier,
+)
 from sparing.system import ConfidenceGate, Stage, System
 
 LEVELS = ("quick", "standard", "full")
@@ -125,6 +130,14 @@ def lightgbm_confidence(
     return {"lightgbm-confidence": gated_systems(model, full.costs, full.classes, full.stages[-1])}
 
 
+def cascade(problem: Problem, *, stage_estimator: str, cv: int) -> Systems:
+    """Our cascade: many gates, their thresholds tuned together on out-of-fold scores; validation chooses a system."""
+    fitted = problem.fit(CascadeClassifier(stage_estimator=stage_estimator, cv=cv))
+    systems = fitted.staged_systems()
+    # One gate is cut by the objective as everybody's is.
+    return {"cascade": gated(systems) if len(fitted.stages_) == 2 else systems}
+
+
 def gated(systems: Sequence[System]) -> list[System]:
     """One system per gate; those that differ by thresholds alone are one."""
     first = {(id(s.stages[0].predictor), id(s.stages[0].gate)): s for s in reversed(systems)}
@@ -170,6 +183,12 @@ _LIGHTGBM = {
         "learning_rate": [0.1],
         "share": _shares(12),
     },
+}
+
+_CASCADE = {
+    "quick": {"stage_estimator": ["shared"], "cv": [3]},
+    "standard": {"stage_estimator": ["own", "shared"], "cv": [5]},
+    "full": {"stage_estimator": ["own", "shared", "auto"], "cv": [5]},
 }
 
 METHODS = {
@@ -219,4 +238,5 @@ METHODS = {
         },
     ),
     "lightgbm-confidence": Method(lightgbm_confidence, ("lightgbm-confidence",), _LIGHTGBM),
+    "cascade": Method(cascade, ("cascade",), _CASCADE),
 }

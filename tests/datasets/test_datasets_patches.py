@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sparing.datasets import KMeansPatches, fetch_cifar10, patches
@@ -216,5 +216,6 @@ def test_features_tell_the_classes_of_cifar10(real_data):
     images = fetch_cifar10(binary=True, data_home=real_data)
     rows = images.split.train[:3000]
     X = KMeansPatches(random_state=0).fit_transform(images.data[rows])
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=200))
-    assert cross_val_score(model, X, images.target[rows], cv=3).mean() > 0.68
+    # Chance is 0.5; the same model on the pixels' first hundred principal components reaches 0.62.
+    model = make_pipeline(StandardScaler(), SVC(C=3))
+    assert cross_val_score(model, X, images.target[rows], cv=3).mean() > 0.69
