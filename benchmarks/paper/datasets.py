@@ -87,14 +87,14 @@ DATASETS = {
     ),
     "forest-et": DataSet(
         fetch_forest,
-        _extra_trees(0.7),
+        _extra_trees(1.0),
         200,
         splits=_FIVE,
         family="forest",
         thinned={"adapt-lin": "quick"},
     ),
     "forest-et-attributes": DataSet(
-        _forest_attributes, _extra_trees(0.7), 200, splits=_FIVE, thinned={"adapt-lin": "quick"}
+        _forest_attributes, _extra_trees(1.0), 200, splits=_FIVE, thinned={"adapt-lin": "quick"}
     ),
     "thyroid": DataSet(fetch_thyroid, _forest(500, max_features=0.5), 200, splits=_FIVE),
     "cifar-svm": DataSet(
