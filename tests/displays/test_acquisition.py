@@ -135,6 +135,18 @@ def test_the_dearest_are_shown():
     assert texts(display)[-1 - len(("price", "per row"))] == "21.00"
 
 
+def test_every_stage_shows_its_dearest_item():
+    paid = [[0.5] * 20 + [0] * 20, [0.5] * 40]
+    display = AcquisitionDisplay(
+        ["a", "b"], [0.5, 0.5], [20, 40], range(40), np.ones(40), np.repeat([0, 1], 20), paid,
+        max_items=4,
+    ).plot()  # fmt: skip
+    assert labels(display) == [
+        "0  a", "column 0", "column 1", "18 others", "1  b", "column 20", "column 21", "18 others",
+        "all together",
+    ]  # fmt: skip
+
+
 def test_one_stage_and_no_full_model():
     X, y = table()
     alone = stage_alone(two_stages(), 0)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparing._rows import ScoredRows, n_rows
+from sparing.displays._lines import Line, number_beside, percent, plain, short_name
 from sparing.displays._style import COLOURS, GREY, pyplot, quiet, tint
 from sparing.system import Accounting, System
 
 Floats = NDArray[np.float64]
 
-_LONGEST_NAME = 28
 _LINE_HEIGHT = 0.24
 _COLUMNS = {"price": 44, "per row": 92}
 """Where the two columns of numbers end, in points from the right end of the axes."""
@@ -49,7 +48,7 @@ class AcquisitionDisplay:
     has_full : bool, default=True
         Whether the last stage is the full model, drawn in a colour of its own.
     max_items : int, default=15
-        Bars at most, those that cost most; the others of each stage are put together.
+        Items with a bar of their own, those that most is spent on at each stage; the others are put together.
 
     Attributes
     ----------
@@ -235,7 +234,7 @@ class AcquisitionDisplay:
         for place, line in enumerate(lines):
             self._draw_line(ax, place, line)
         for name, x in _COLUMNS.items():
-            _number(ax, x, -0.9, name, GREY)
+            number_beside(ax, x, -0.9, name, GREY)
         ax.set_yticks(range(len(lines)), [line.name for line in lines], parse_math=False)
         for tick, line in zip(ax.get_yticklabels(), lines, strict=True):
             tick.set_fontweight("normal" if line.is_bar else "bold")
@@ -248,34 +247,43 @@ class AcquisitionDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _lines(self) -> Iterator[_Line]:
+    def _lines(self) -> Iterator[Line]:
         """Lines of the picture, from the top: each stage, its items, and what all of it comes to."""
         spent = self.paid.sum(axis=0) * self.prices
-        largest = np.argsort(-spent, kind="stable")[: max(0, self.max_items)]
+        largest = self._largest(spent)
         for number, stage in enumerate(self.stages):
-            yield _Line(
-                self._stage_name(number, stage), stage=number, note=self._stage_note(number)
-            )
+            yield Line(self._stage_name(number, stage), stage=number, note=self._stage_note(number))
             here = np.flatnonzero(self.item_stages == number)
             shown = here[np.isin(here, largest)]
             rest = np.setdiff1d(here, shown)
             if len(rest) == 1:  # "one other" would need as much room as its name
                 shown, rest = here, rest[:0]
             for item in shown[np.argsort(-spent[shown], kind="stable")]:
-                yield _Line(_short(self.items[item]), self.paid[:, item], float(self.prices[item]))
+                yield Line(
+                    short_name(self.items[item]), self.paid[:, item], float(self.prices[item])
+                )
             if len(rest):
                 others = "others" if len(shown) else "items"
-                yield _Line(
+                yield Line(
                     f"{len(rest)} {others}", self._shares(rest), float(self.prices[rest].sum())
                 )
             if self.call_prices[number] > 0:
                 comes = np.where(np.arange(len(self.stages)) >= number, self.answered, 0.0)
-                yield _Line("its call", comes, float(self.call_prices[number]))
+                yield Line("its call", comes, float(self.call_prices[number]))
         never = self.prices[self.item_stages < 0]
         if len(never):
             zero = np.zeros(len(self.stages))
-            yield _Line(f"never bought: {len(never)} items", zero, float(never.sum()))
-        yield _Line("all together", note="", cost=self.mean_cost)
+            yield Line(f"never bought: {len(never)} items", zero, float(never.sum()))
+        yield Line("all together", note="", cost=self.mean_cost)
+
+    def _largest(self, spent: Floats) -> NDArray[np.intp]:
+        """Items that get a bar of their own: first the one that most is spent on at each stage, then the second."""
+        rank = np.zeros(len(spent), dtype=np.intp)
+        for number in range(len(self.stages)):
+            here = np.flatnonzero(self.item_stages == number)
+            rank[here[np.argsort(-spent[here], kind="stable")]] = np.arange(len(here))
+        bought = np.flatnonzero(self.item_stages >= 0)
+        return bought[np.lexsort((-spent[bought], rank[bought]))][: max(0, self.max_items)]
 
     def _shares(self, items: NDArray[np.intp]) -> Floats:
         """Share of the rows that pay for some items, averaged by price, by the stage that answers them."""
@@ -283,13 +291,13 @@ class AcquisitionDisplay:
         return np.average(self.paid[:, items], axis=1, weights=weight if weight.any() else None)
 
     def _stage_name(self, number: int, stage: str) -> str:
-        return _short(stage if len(self.stages) == 1 else f"{number}  {stage}")
+        return short_name(stage if len(self.stages) == 1 else f"{number}  {stage}")
 
     def _stage_note(self, number: int) -> str:
         share, cost = self.answered[number], self.stage_costs[number]
         if share == 0:
             return "answers no row"
-        note = f"answers {_percent(share)} of the rows, {cost:.4g} each"
+        note = f"answers {percent(share)} of the rows, {cost:.4g} each"
         return note if self.scores is None else f"{note}, {self.scores[number]:.1%} right"
 
     def _colours(self) -> list[Any]:
@@ -299,7 +307,7 @@ class AcquisitionDisplay:
         blues = [tint(COLOURS[0], share) for share in np.linspace(0.3, 1.0, max(1, n - accent))]
         return [*blues, COLOURS[1]] if accent else blues
 
-    def _draw_line(self, ax: Any, place: int, line: _Line) -> None:
+    def _draw_line(self, ax: Any, place: int, line: Line) -> None:
         colours = self._colours()
         if line.shares is None:
             if line.stage is not None:
@@ -309,7 +317,9 @@ class AcquisitionDisplay:
                 ax.text(0.032, place, line.note, va="center", color="black", fontsize="small")
             else:
                 ax.axhline(place - 0.5, color=GREY, linewidth=0.8)
-                _number(ax, _COLUMNS["per row"], place, _plain(line.cost, self.mean_cost), "black")
+                number_beside(
+                    ax, _COLUMNS["per row"], place, plain(line.cost, self.mean_cost), "black"
+                )
             return
         starts = np.cumsum(line.shares) - line.shares
         ax.barh(
@@ -317,61 +327,11 @@ class AcquisitionDisplay:
             linewidth=0,
         )  # fmt: skip
         spent = line.price * line.shares.sum()
-        _number(ax, _COLUMNS["price"], place, self._price(line.price), GREY)
-        _number(ax, _COLUMNS["per row"], place, _plain(spent, self.mean_cost), "black")
+        number_beside(ax, _COLUMNS["price"], place, self._price(line.price), GREY)
+        number_beside(ax, _COLUMNS["per row"], place, plain(spent, self.mean_cost), "black")
 
     def _price(self, price: float) -> str:
         """A price with the decimals that all of them need."""
         every = np.append(self.prices, self.call_prices)
         exact = (d for d in range(6) if np.allclose(every.round(d), every, atol=1e-9))
         return f"{price:.{next(exact, 6)}f}"
-
-
-@dataclass(frozen=True, eq=False)
-class _Line:
-    """One line of the picture: a bar, or the heading of a stage, or the sum."""
-
-    name: str
-    shares: Floats | None = None
-    price: float = 0.0
-    stage: int | None = None
-    note: str = ""
-    cost: float = 0.0
-
-    @property
-    def is_bar(self) -> bool:
-        return self.shares is not None
-
-
-def _number(ax: Any, points: float, y: float, text: str, colour: str) -> None:
-    """A number right of the axes, at the height of a line."""
-    ax.annotate(
-        text,
-        (1, y),
-        xycoords=ax.get_yaxis_transform(),
-        xytext=(points, 0),
-        textcoords="offset points",
-        ha="right",
-        va="center",
-        color=colour,
-        fontsize="small",
-        annotation_clip=False,
-    )
-
-
-def _plain(value: float, unit: float) -> str:
-    """A number without exponent, with the decimals that four digits of ``unit`` need."""
-    decimals = int(np.clip(3 - np.floor(np.log10(unit)), 0, 6)) if unit > 0 else 0
-    return f"{value:.{decimals}f}"
-
-
-def _percent(share: float) -> str:
-    """A share in words that never make 0 or 100 % of something that is not."""
-    if 0 < share < 0.01:
-        return "under 1%"
-    return "over 99%" if 0.99 < share < 1 else f"{share:.0%}"
-
-
-def _short(name: Hashable) -> str:
-    text = " ".join((f"column {name}" if isinstance(name, int) else str(name)).splitlines())
-    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
