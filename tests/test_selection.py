@@ -297,7 +297,6 @@ def test_an_unkept_promise_is_told_even_if_no_system_reaches_the_full_model(rows
     assert len(clf.predict(rows[0])) == 1200
 
 
-
 def test_nothing_was_promised(fitted):
     X, y = table(50)
     with pytest.raises(ValueError, match="Nothing was promised"):

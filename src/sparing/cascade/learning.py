@@ -358,7 +358,10 @@ def _wider(prices: list[float]) -> list[float]:
 
 
 def _stage_name(offers: Offers, order: Sequence[int]) -> str:
+    """What the last purchase of an order adds."""
     if not order:
         return "free"
-    names = offers.names(order[-1])
-    return "+ " + ", ".join(names[:2])
+    before = offers.items[list(order[:-1])].any(axis=0)
+    added = offers.items[order[-1]] & ~before
+    names = [str(offers.costs.items[i]) for i in np.flatnonzero(added)]
+    return "+ " + ", ".join(names[:2]) + ", …" * (len(names) > 2)
