@@ -60,3 +60,34 @@ def test_tables_line_up():
 
 def test_examples_are_kept_line_by_line():
     assert examples("\na\nb\n") == "\b\nExamples:\n  a\n  b"
+
+
+def test_no_command_overwrites_what_it_reads(run, fitted, tmp_path):
+    """Through links and other paths as well, each with one line and code 2, before anything is done."""
+    for name in ("patients.csv", "costs.toml", "patients.sparing"):
+        (tmp_path / name).write_bytes((fitted[1].parent / name).read_bytes())
+        (tmp_path / f"link-{name}").symlink_to(tmp_path / name)
+    data, prices, model = (
+        tmp_path / name for name in ("patients.csv", "costs.toml", "patients.sparing")
+    )
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    fit = ["fit", data, "--target", "sick", "--costs", prices]
+    commands = [
+        (fit, [data, prices]),
+        (["report", model, data], [data, model]),
+        (["predict", data, "--model", model], [data, model]),
+        (["frontier", model, data, "--budget", "99"], [data, model]),
+        (["costs", "init", data, "--target", "sick", "--force"], [data]),
+    ]
+    for command, outs in commands:
+        for out in outs:
+            for other in (
+                out,
+                tmp_path / ".." / tmp_path.name / out.name,
+                out.with_name(f"link-{out.name}"),
+            ):
+                outcome = run(*command, "--out", other)
+                assert outcome.exit_code == 2, (command, other)
+                assert "would be overwritten: name another file" in outcome.stderr
+                assert outcome.stderr.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -1,5 +1,7 @@
 import json
 
+from clinic import patients
+
 
 def test_the_page_is_written_and_its_numbers_printed(run, fitted, tmp_path):
     model, out = fitted[1], tmp_path / "report.html"
@@ -29,3 +31,19 @@ def test_what_cannot_be_reported_leaves_no_page(run, fitted, tmp_path):
         assert says in outcome.stderr
         assert outcome.stderr.count("\n") == 1
         assert not out.exists()
+
+
+def test_nothing_is_saved_of_a_full_model_that_costs_nothing(run, tmp_path):
+    data, model = tmp_path / "patients.csv", tmp_path / "free.sparing"
+    patients(120).drop(columns="smoker").to_csv(data, index=False)
+    prices = tmp_path / "costs.toml"
+    prices.write_text('[prices]\nage = 0\n"blood pressure" = 0\nlab = 0\n')
+    done = run(
+        *("fit", data, "--target", "sick", "--costs", prices, "--estimator", "logistic", "-q"),
+        *("--method", "l1-gate", "--out", model),
+    )
+    assert done.exit_code == 0, done.stderr
+    outcome = run("report", model, data, "--out", tmp_path / "report.html")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "the full model alone" in outcome.stdout
+    assert "; saved" not in outcome.stdout

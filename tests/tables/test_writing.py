@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from sparing.tables import TableError, TableWriter, read_table, whole_file
-from sparing.tables.writing import check_folder
+from sparing.tables.writing import check_apart, check_folder
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path):
@@ -61,3 +61,16 @@ def test_places_that_cannot_be_written(tmp_path):
         check_folder(tmp_path / "no" / "a.csv")
     with pytest.raises(TableError, match="written to CSV"):
         TableWriter(tmp_path / "a.xlsx")
+
+
+def test_what_is_read_is_not_written_to(tmp_path, monkeypatch):
+    rows, link = tmp_path / "rows.csv", tmp_path / "link.csv"
+    rows.write_text("a\n1\n")
+    link.symlink_to(rows)
+    monkeypatch.chdir(tmp_path)
+    for name in (rows, link, "rows.csv", tmp_path / ".." / tmp_path.name / "rows.csv"):
+        with pytest.raises(TableError, match="would be overwritten"):
+            check_apart(name, "none.toml", None, rows)
+    (tmp_path / "other.csv").write_text("a\n1\n")
+    check_apart("other.csv", rows)
+    check_apart("new.csv", rows, "none.csv")

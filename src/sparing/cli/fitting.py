@@ -87,10 +87,11 @@ def fit(
     with plain_errors():
         from sparing import BudgetedClassifier, PromiseError, runtime
         from sparing.tables import fingerprint, full_model, read_labelled
-        from sparing.tables.writing import check_folder
+        from sparing.tables.writing import check_apart, check_folder
 
         began = time.perf_counter()
         check_folder(out)
+        check_apart(out, data, costs)
         rows = read_labelled(data, target, drop=drop or (), text=text or ())
         total, known_by = len(rows.y), fingerprint(data)
         if test:

@@ -106,7 +106,7 @@ def frontier(
     """List the systems of a model, cheapest first, and choose another one."""
     with plain_errors():
         from sparing import runtime
-        from sparing.tables.writing import check_folder
+        from sparing.tables.writing import check_apart, check_folder
 
         if data is None and target is not None:
             raise ValueError("--target is a column of DATA: give DATA as well.")
@@ -115,6 +115,7 @@ def frontier(
             raise ValueError("--out stores a chosen system: give --budget or --tolerance.")
         if out is not None:
             check_folder(out)
+            check_apart(out, model, data)
         bundle = runtime.load(model) if data is None else load_whole(model)
         systems = stored_frontier(bundle, model)
         if data is not None:

@@ -33,7 +33,9 @@ def predict(
     """
     with plain_errors():
         from sparing.tables import predict_table
+        from sparing.tables.writing import check_apart
 
+        check_apart(out, data, model)
         system = load_whole(model)
         began = time.perf_counter()
         with row_counter(quiet) as counter:

@@ -41,7 +41,9 @@ def init(
     with plain_errors():
         from sparing import FeatureCosts
         from sparing.tables import TableError, draft_price_list, read_labelled, whole_file
+        from sparing.tables.writing import check_apart
 
+        check_apart(out, data)
         if out.exists() and not force:
             raise TableError(f"{out} exists: prices are not overwritten without --force.")
         rows = read_labelled(data, target, drop=drop or (), text=text or ())

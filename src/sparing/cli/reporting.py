@@ -46,9 +46,10 @@ def report(
     """
     with plain_errors():
         from sparing.report import write_report
-        from sparing.tables.writing import check_folder
+        from sparing.tables.writing import check_apart, check_folder
 
         check_folder(out)
+        check_apart(out, model, data)
         bundle = load_whole(model)
         rows = rows_to_measure(bundle, data, target, quiet)
         result = write_report(
@@ -69,7 +70,9 @@ def _headline(found: Mapping[str, Any]) -> str:
     ]
     full = found.get("full")
     if full is not None:
+        # Of a full model that costs nothing, nothing can be saved.
+        saved = f"; saved {between('saving', '.0%')}" if found["saving"] is not None else ""
         lines.append(
-            f"the full model alone: {full['score']:.4f} for {full['cost']:.4g} a row; saved {between('saving', '.0%')}"
+            f"the full model alone: {full['score']:.4f} for {full['cost']:.4g} a row{saved}"
         )
     return "\n".join(lines)

@@ -12,7 +12,7 @@ from sparing._price_list import short
 from sparing.system import System
 from sparing.tables.content import Kind, TableError, arrow
 from sparing.tables.reading import open_source, table_chunks
-from sparing.tables.writing import TableWriter
+from sparing.tables.writing import TableWriter, check_apart
 
 COLUMNS = ("prediction", "stage", "cost")
 """What is added."""
@@ -89,6 +89,7 @@ def predict_table(
     >>> done["rows"], done["stages"]
     (3, [3])
     """
+    check_apart(out, data)
     source, kinds = open_source(data), column_kinds(system)
     names = [prefix + name for name in COLUMNS]
     taken = [name for name in names if name in source.names]

@@ -59,6 +59,30 @@ def check_folder(path: str | PathLike[str]) -> None:
         raise TableError(f"{target}: the folder {target.parent} may not be written to.")
 
 
+def check_apart(path: str | PathLike[str], *inputs: str | PathLike[str] | None) -> None:
+    """Raise when a file to write is one that is read, under whatever name: a link or another path to it counts.
+
+    Examples
+    --------
+    >>> from sparing.tables.writing import check_apart
+    >>> check_apart("answers.csv", "rows.csv", None)
+
+    Raises
+    ------
+    TableError
+        Naming both.
+    """
+    target = Path(path)
+    for given in inputs:
+        if given is None or not target.exists() or not Path(given).exists():
+            continue
+        if target.samefile(given):
+            same = "" if str(target) == str(given) else f", the same file as {given}"
+            raise TableError(
+                f"--out {target}{same}, is read by this command and would be overwritten: name another file."
+            )
+
+
 class TableWriter:
     """A table that is written chunk by chunk, CSV or Parquet by the name of the file; a context manager.
 
