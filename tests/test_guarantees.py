@@ -253,7 +253,7 @@ def test_bad_input(change, error, message):
 
 def test_labels_the_matrix_does_not_know():
     X, y = table(seed=5)
-    with pytest.raises(ValueError, match="do not fit together"):
+    with pytest.raises(ValueError, match="none of the classes"):
         certify(frontier(), X, y + 1, Guarantee(tolerance=0.2), scoring=MATRIX)
 
 

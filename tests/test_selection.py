@@ -338,3 +338,17 @@ def test_no_promise_from_weighted_rows(rows):
     X, y = rows
     with pytest.raises(ValueError, match="not made from weighted rows"):
         budgeted(guarantee=Guarantee(budget=5)).fit(X, y, sample_weight=np.ones(len(y)))
+
+
+def test_text_is_named_where_the_full_model_takes_none(rows):
+    frame = pd.DataFrame(rows[0], columns=["a", "b", "c"]).assign(city="Bern")
+    with pytest.raises(ValueError, match="does not take text, which column 'city' holds"):
+        budgeted(feature_costs=None, tolerance=0.1).fit(frame, rows[1])
+
+
+def test_labels_that_nobody_can_say_promise_nothing(rows):
+    clf = budgeted(guarantee=Guarantee(tolerance=0.1)).fit(*rows)
+    X, y = table(500, seed=12)
+    strange = np.where(np.arange(500) < 3, 7, y)
+    with pytest.raises(ValueError, match="Calibration labels 7 are none of the classes"):
+        clf.recalibrate(X, strange)

@@ -44,6 +44,10 @@ from sparing.system import Accounting, Stage, System
 Floats = NDArray[np.float64]
 
 
+ENCODE_TEXT = "Encode it inside the full model, in a Pipeline with a ColumnTransformer: prices stay those of the raw columns."
+"""What to do with text that a full model does not take."""
+
+
 @dataclass(frozen=True)
 class Training:
     """Checked training rows.
@@ -151,11 +155,7 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
         full_proba: Any,
         seed: int | None,
     ) -> FullModel | None:
-        advice = (
-            "Encode it inside the full model, in a Pipeline with a ColumnTransformer: prices stay those of the raw "
-            "columns."
-        )
-        with text_named(X, advice):
+        with text_named(X, ENCODE_TEXT):
             return fit_full_model(
                 self.estimator,
                 X,

@@ -27,6 +27,7 @@ from sparing._evaluation import (
     one_accounting,
     system_of,
 )
+from sparing._price_list import short
 from sparing._promises import (
     BoundedTolerance,
     Budget,
@@ -198,6 +199,7 @@ def certify(
     if not len(y):
         raise ValueError("There are no calibration rows.")
     candidates, full, scoring, accounting = _given(systems, full, scoring, accounting)
+    _check_labels(y, candidates[0][0].classes)
     promises = _promises(guarantee, scoring, full, candidates[0][0])
     if isinstance(systems, Frontier):
         order = safest_first(systems, guarantee, len(y), max_tests)
@@ -241,6 +243,16 @@ def certify(
         date=date,
     )
     return Certified(system, certificate, label)
+
+
+def _check_labels(y: NDArray[Any], classes: NDArray[Any]) -> None:
+    """Raise for labels that no system can ever say: all would be wrong alike, and nothing be lost against f0."""
+    unknown = [label for label in dict.fromkeys(y.tolist()) if label not in set(classes.tolist())]
+    if unknown:
+        raise ValueError(
+            f"Calibration labels {short(unknown)} are none of the classes {short(classes.tolist())}: give labels as "
+            "they were in training."
+        )
 
 
 def check_promisable(guarantee: Guarantee, scoring: Any) -> None:

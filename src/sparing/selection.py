@@ -21,7 +21,7 @@ from sparing._methods import settings_of
 from sparing._parts import Parts, split_rows
 from sparing._price_list import short
 from sparing._race import Race, Rows, Task
-from sparing._routed import RoutedClassifier, Training
+from sparing._routed import ENCODE_TEXT, RoutedClassifier, Training, text_named
 from sparing._rows import take_rows
 from sparing._wishes import Wishes
 from sparing.costs import FeatureCosts
@@ -286,16 +286,17 @@ class BudgetedClassifier(RoutedClassifier):
             n_folds = min(int(cv), len(np.unique(groups)))
             cv = list(GroupKFold(n_folds).split(np.zeros(len(train)), y[train], groups))
         self._folds = cv
-        return fit_full_model(
-            self.estimator,
-            take_rows(X, train),
-            y[train],
-            cv=cv,
-            sample_weight=None if weight is None else weight[train],
-            full_proba=None if full_proba is None else np.asarray(full_proba)[train],
-            random_state=seed,
-            n_jobs=self.n_jobs,
-        )
+        with text_named(X, ENCODE_TEXT):
+            return fit_full_model(
+                self.estimator,
+                take_rows(X, train),
+                y[train],
+                cv=cv,
+                sample_weight=None if weight is None else weight[train],
+                full_proba=None if full_proba is None else np.asarray(full_proba)[train],
+                random_state=seed,
+                n_jobs=self.n_jobs,
+            )
 
     def _learn(self, training: Training, full: FullModel | None) -> System:
         assert full is not None

@@ -532,3 +532,12 @@ def test_there_are_old_files_of_every_format():
         part["kind"] for path in BUNDLES.glob("*.sparing") for part in manifest_of(path)["parts"]
     }
     assert kinds >= set(KINDS) - {"masked network", "masked predictor"}
+
+
+def test_a_split_between_missing_and_present_values_is_stored(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)), rng.integers(0, 2, 300)
+    X[(y == 1) & (rng.random(300) < 0.8), 0] = np.nan
+    clf = GreedyMiserClassifier(n_estimators=5, random_state=0).fit(X, y)
+    save(clf, tmp_path / "gaps.sparing")
+    assert np.array_equal(load(tmp_path / "gaps.sparing").predict_proba(X), clf.predict_proba(X))

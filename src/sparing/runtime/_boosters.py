@@ -45,7 +45,8 @@ _PER_LEAF = {"leaf_value": _FLOATS, "leaf_weight": _FLOATS, "leaf_count": _INTS}
 _PER_SPLIT = {
     "split_feature": _INTS,
     "split_gain": _FLOATS,
-    "threshold": _FLOATS,
+    # A split between missing and present values alone has an infinite threshold.
+    "threshold": _list_of(rf"({_FLOAT}|-?inf)"),
     "decision_type": _INTS,
     "left_child": _INTS,
     "right_child": _INTS,

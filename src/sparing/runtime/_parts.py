@@ -91,6 +91,8 @@ class PartWriter:
         if stored.arrays:
             content["arrays"]["arrays.npz"] = pack_arrays(stored.arrays)
         for name, text in stored.boosters.items():
+            # What could not be read again is not written.
+            check_booster(text, f"{stored.kind}: {name}")
             content["boosters"][name] = text.encode()
         if not outside:
             for name, model in stored.models.items():
