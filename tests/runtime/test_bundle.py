@@ -531,7 +531,7 @@ def test_there_are_old_files_of_every_format():
     kinds = {
         part["kind"] for path in BUNDLES.glob("*.sparing") for part in manifest_of(path)["parts"]
     }
-    assert kinds >= set(KINDS) - {"masked network", "masked predictor"}
+    assert kinds >= set(KINDS)
 
 
 def test_a_split_between_missing_and_present_values_is_stored(tmp_path):

@@ -50,7 +50,7 @@ class MaskedNetwork:
     weights: tuple[Singles, ...]
     biases: tuple[Singles, ...]
 
-    def proba(self, Z: Singles, mask: Booleans) -> Floats:
+    def proba(self, Z: Singles | Floats, mask: Booleans) -> Floats:
         """Probabilities from rows of inputs, with the columns of ``mask`` there and the others not."""
         there = mask[self.inputs.owner]
         first = self.weights[0]
@@ -59,7 +59,7 @@ class MaskedNetwork:
         hidden += first[n_inputs:][mask].sum(axis=0) + self.biases[0]
         return self._rest(hidden)
 
-    def _rest(self, hidden: Singles) -> Floats:
+    def _rest(self, hidden: Singles | Floats) -> Floats:
         for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
             np.maximum(hidden, 0, out=hidden)
             hidden = hidden @ weight
@@ -120,7 +120,9 @@ class MaskedPredictor:
 
     def predict_proba(self, X: Any) -> Floats:
         """Class probabilities."""
-        return self.network.proba(self.network.inputs.transform(X, self.mask), self.mask)
+        # In double precision, so that a row alone and a row among others get the same answer to the last digits.
+        Z = self.network.inputs.transform(X, self.mask).astype(np.float64)
+        return self.network.proba(Z, self.mask)
 
     def stored(self) -> Stored:
         """The network and the columns of the stage."""

@@ -17,6 +17,7 @@ from sparing import (
     AdaptGbrtClassifier,
     AdaptLinClassifier,
     BudgetPruneClassifier,
+    CascadeClassifier,
     FeatureCosts,
     GreedyMiserClassifier,
 )
@@ -73,6 +74,12 @@ def main():
     proba = LogisticRegression().fit(X, y > 0).predict_proba(X)
     logged = AdaptLinClassifier(full_rate=0.4, random_state=0).fit(X, y > 0, full_proba=proba)
     write("logged-1", logged.system_.with_thresholds(np.inf), some)
+
+    # A column with a long tail, so that the map that spreads it is stored too.
+    tail = np.column_stack([X[:, :3], np.exp(4 * X[:, 3])])
+    stages = {"stages": [[0], [0, 1, 3]], "stage_estimator": "shared", "cv": 2, "random_state": 0}
+    cascade = CascadeClassifier(LogisticRegression(), feature_costs=COSTS, **stages)
+    write("cascade-1", cascade.fit(tail, y > 0), tail[:12])
 
     frame = pd.DataFrame(X, columns=["age", "TSH", "T3", "weight"])
     frame["where"] = np.where(X[:, 3] > 0, "north", "south")
