@@ -74,3 +74,19 @@ def test_a_split_is_the_same_again_and_loses_no_row(tmp_path):
     assert not rows.split(0.2, seed=2)[1].X.equals(test.X)
     with pytest.raises(TableError, match="between 0 and 1"):
         rows.split(1.5, seed=0)
+
+
+def test_content_is_known_by_its_values(tmp_path):
+    def content(text):
+        return read_labelled(written(tmp_path, text), "y").content()
+
+    base = content("a,b,y\n1,u,0\n,v,1\n0,,0\n3,u,1\n")
+    assert base == content('b,a,y\r\nu,1.0,0\r\n"v",NA,1\r\n,-0.0,0\r\nu,3e0,1\r\n')
+    for other in (
+        "a,b,y\n1,u,1\n,v,0\n0,,0\n3,u,1\n",
+        "a,b,y\n1,u,0\n,v,1\n0,v,0\n3,u,1\n",
+        "a,b,y\n1,u,0\n0,v,1\n,,0\n3,u,1\n",
+        "a,c,y\n1,u,0\n,v,1\n0,,0\n3,u,1\n",
+        "a,b,y\n1,u,0\n,v,1\n3,u,1\n0,,0\n",
+    ):
+        assert content(other) != base

@@ -93,7 +93,7 @@ def fit(
         check_folder(out)
         check_apart(out, data, costs)
         rows = read_labelled(data, target, drop=drop or (), text=text or ())
-        total, known_by = len(rows.y), fingerprint(data)
+        total, known_by, content = len(rows.y), fingerprint(data), rows.content()
         if test:
             rows, _ = rows.split(test, seed=seed)
         prices = read_prices(costs, rows)
@@ -134,6 +134,7 @@ def fit(
             "seed": seed,
             "test": test,
             "sha256": known_by,
+            "content": content,
         }
         digest = runtime.save(classifier, out, like=rows.X, metadata=about)
         say(f"\n{classifier.frontier_}\n", quiet)

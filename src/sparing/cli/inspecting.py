@@ -54,7 +54,9 @@ def inspect(model: ModelFile, as_json: AsJson = False) -> None:
 
 def _inspected_text(result: dict[str, Any]) -> str:
     about = ", ".join(
-        f"{key} {value}" for key, value in result["metadata"].items() if key != "sha256"
+        f"{key} {value}"
+        for key, value in result["metadata"].items()
+        if key not in ("sha256", "content")
     )
     made = ", ".join(f"{name} {number}" for name, number in result["made_by"].items() if number)
     classes = ", ".join(map(str, result["classes"][:8])) + ", …" * (len(result["classes"]) > 8)
@@ -119,9 +121,11 @@ def frontier(
         bundle = runtime.load(model) if data is None else load_whole(model)
         systems = stored_frontier(bundle, model)
         if data is not None:
-            rows = rows_to_measure(bundle, data, target)
-            systems = systems.on(rows.X, rows.y)
+            measured = rows_to_measure(bundle, data, target)
+            systems = systems.on(measured.rows.X, measured.rows.y)
         result = frontier_result(systems)
+        if data is not None:
+            result["measured"] = measured.result()
         if chooses:
             point = systems.at(budget=budget, tolerance=tolerance)
             result["chosen"] = _point(point, systems)

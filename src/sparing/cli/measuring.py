@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sparing.cli.console import say
 
@@ -32,19 +34,42 @@ def load_whole(model: Path) -> Bundle:
     return bundle
 
 
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Rows to measure on, and what is known about them.
+
+    Attributes
+    ----------
+    rows : Labelled
+    kept_aside : bool
+        Whether the model is known not to have learnt from them.
+    note : what a reader of the figures has to know, if anything.
+    """
+
+    rows: Labelled
+    kept_aside: bool
+    note: str | None = None
+
+    def result(self) -> dict[str, Any]:
+        """The same as plain data, for ``--json``."""
+        return {"rows": len(self.rows.y), "kept_aside": self.kept_aside, "note": self.note}
+
+
 def rows_to_measure(
     bundle: Bundle, data: Path, target: str | None, quiet: bool = False
-) -> Labelled:
+) -> Measured:
     """Labelled rows of a file; of the file a model was fitted on only those that were kept aside.
+
+    A note about the rows goes to stderr, whoever wants quiet: without it the figures would be misread.
 
     Parameters
     ----------
     bundle : what ``sparing.runtime.load`` gave.
     data : the file.
     target : column of labels; None is the one the model was fitted on.
-    quiet : say nothing on stderr.
+    quiet : no progress on stderr.
     """
-    from sparing.tables import fingerprint, read_labelled
+    from sparing.tables import read_labelled
     from sparing.tables.answering import column_kinds
 
     about = bundle.metadata
@@ -52,15 +77,27 @@ def rows_to_measure(
     if target is None:
         raise ValueError("The model does not say which column holds the labels: give --target.")
     rows = read_labelled(data, target, like=column_kinds(bundle), classes=bundle.classes)
-    if about.get("sha256") != fingerprint(data) or about.get("target") != target:
-        return rows
     share = about.get("test")
-    if not share:
-        say(
-            f"sparing: note: the model has learnt from {data}: on these rows it looks better than it is.",
-            quiet,
+    if not _is_fitted_on(rows, about):
+        note = (
+            f"{data} is not the file the model was fitted on: all {len(rows.y):,} rows were measured. If it holds rows "
+            "that the model learnt from, the figures are too good."
         )
-        return rows
-    _, aside = rows.split(share, seed=about["seed"])
-    say(f"measured on the {len(aside.y):,} rows of {data} that were kept aside", quiet)
-    return aside
+    elif not share:
+        note = f"the model has learnt from {data}: on these rows it looks better than it is."
+    else:
+        _, aside = rows.split(share, seed=about["seed"])
+        say(f"measured on the {len(aside.y):,} rows of {data} that were kept aside", quiet)
+        return Measured(aside, kept_aside=True)
+    say(f"sparing: note: {note}")
+    return Measured(rows, kept_aside=False, note=note)
+
+
+def _is_fitted_on(rows: Labelled, about: Mapping[str, Any]) -> bool:
+    """Whether these are, row by row, the rows that `sparing fit` was given."""
+    if "content" in about:
+        return bool(about["content"] == rows.content())
+    from sparing.tables import fingerprint
+
+    known = (about.get("sha256"), about.get("target"))
+    return known == (fingerprint(rows.path), rows.target)

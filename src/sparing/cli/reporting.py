@@ -51,10 +51,12 @@ def report(
         check_folder(out)
         check_apart(out, model, data)
         bundle = load_whole(model)
-        rows = rows_to_measure(bundle, data, target, quiet)
+        measured = rows_to_measure(bundle, data, target, quiet)
+        rows = measured.rows
         result = write_report(
             bundle, rows.X, rows.y, out, segments=segment, examples=examples, title=title
         )
+        result = {**result, "measured": measured.result()}
         show(result, f"{_headline(result['headline'])}\nwritten to {out}", as_json)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,35 @@ class Labelled:
             for rows in (parts.train, parts.validation)
         )
         return learn, test
+
+    def content(self) -> str:
+        """sha256 of the rows as they were read.
+
+        Line endings, quotes, the form of the file and its other columns do not matter; the order of the rows does.
+        """
+        digest = sha256()
+        for name in sorted(map(str, self.X.columns)):
+            column = self.X[name]
+            if is_words(column):
+                values = column.to_numpy(dtype=object)
+            else:
+                values = column.to_numpy(dtype=float) + 0.0  # one zero
+                values = np.where(np.isnan(values), np.nan, values)  # one NaN
+            _add(digest, name, values)
+        _add(digest, self.target, self.y.astype(str).astype(object))
+        return digest.hexdigest()
+
+
+def _add(digest: Any, name: str, values: NDArray[Any]) -> None:
+    """Hash a column, so that no two different ones are written alike: text as its levels and their numbers."""
+    digest.update(json.dumps([name, len(values), values.dtype.kind]).encode())
+    if values.dtype.kind != "O":
+        digest.update(values.astype("<f8").tobytes())
+        return
+    known = np.array([value is not None for value in values.tolist()])
+    levels, codes = np.unique(values[known].astype(str), return_inverse=True)
+    digest.update(json.dumps(levels.tolist()).encode())
+    digest.update(known.tobytes() + codes.astype("<i8").tobytes())
 
 
 def fingerprint(path: str | PathLike[str]) -> str:
