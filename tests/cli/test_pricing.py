@@ -1,8 +1,11 @@
 import json
 
 import pytest
+from clinic import PRICES, patients
 
 from sparing import FeatureCosts
+from sparing.cli.pricing import read_prices
+from sparing.tables import read_labelled
 
 
 def test_a_draft_prices_the_columns_of_the_file(run, files):
@@ -20,7 +23,12 @@ def test_a_draft_prices_the_columns_of_the_file(run, files):
         *("costs", "init", files / "patients.csv", "--target", "sick", "--out", out),
         *("--force", "--drop", "lab", "--json"),
     )
-    assert json.loads(forced.stdout) == {"out": str(out), "columns": 3, "shared": []}
+    assert json.loads(forced.stdout) == {
+        "out": str(out),
+        "columns": 3,
+        "left_out": [],
+        "shared": [],
+    }
 
 
 @pytest.mark.parametrize(
@@ -57,3 +65,32 @@ def test_a_price_list_that_is_not_there(run, files):
     )
     assert outcome.exit_code == 2
     assert "sparing costs init" in outcome.stderr
+
+
+def test_ids_have_no_price(run, files):
+    patients().assign(id=range(300)).to_csv(files / "patients.csv", index=False)
+    out = files / "draft.toml"
+    command = ("costs", "init", files / "patients.csv", "--target", "sick", "--out", out)
+    outcome = run(*command, "--text", "smoker")
+    assert "'id': looks like an id" in outcome.stderr
+    assert " --drop id --text smoker " in outcome.stdout
+    assert "id" not in FeatureCosts.from_toml(out).columns
+    assert json.loads(run(*command, "--force", "--json").stdout)["left_out"] == ["id"]
+
+
+def test_prices_of_dropped_columns_are_ignored_with_a_note(files, capsys):
+    path = files / "more.toml"
+    text = PRICES.replace("lab = 20", "lab = 20\nid = 7\nratio = 0").replace(
+        '["lab"]', '["lab", "id"]'
+    )
+    path.write_text(
+        text + '[shared.card]\nprice = 1\ncolumns = ["id"]\n[derived]\nratio = ["id"]\n'
+    )
+    patients().assign(id=range(300), ratio=0.5).to_csv(files / "patients.csv", index=False)
+    rows = read_labelled(files / "patients.csv", "sick", drop=["id", "ratio"])
+    found = read_prices(path, rows, ["id", "ratio"])
+    assert found == read_prices(files / "costs.toml", rows)
+    assert "has a price for 'id', 'ratio', which --drop leaves out" in capsys.readouterr().err
+    rows = read_labelled(files / "patients.csv", "sick", drop=["id"])
+    with pytest.raises(ValueError, match="computes 'ratio' from 'id'"):
+        read_prices(path, rows, ["id"])

@@ -90,3 +90,22 @@ def test_content_is_known_by_its_values(tmp_path):
         "a,b,y\n1,u,0\n,v,1\n3,u,1\n0,,0\n",
     ):
         assert content(other) != base
+
+
+def test_a_stray_word_does_not_make_text_of_numbers(tmp_path):
+    cells = [str(i % 60) for i in range(300)]
+    cells[41] = "abc"
+
+    def table(words):
+        body = "".join(f"{word},{i % 2}\n" for i, word in enumerate(words))
+        return written(tmp_path, "the age,y\n" + body)
+
+    says = r"'the age' holds numbers, but 'abc' in row 42: mend.*--text \"the age\""
+    with pytest.raises(TableError, match=says):
+        read_labelled(table(cells), "y")
+    assert read_labelled(table(cells), "y", text=["the age"]).X["the age"].nunique() == 61
+    cells[50] = "x"
+    with pytest.raises(TableError, match="'abc' in row 42 and 1 more such cells"):
+        read_labelled(table(cells), "y")
+    cells[100:150] = ["low"] * 50
+    assert read_labelled(table(cells), "y").X["the age"].dtype == object

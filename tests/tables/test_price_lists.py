@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sparing import FeatureCosts
 from sparing.tables import draft_price_list
-from sparing.tables.price_lists import one_hot_attributes
+from sparing.tables.price_lists import id_columns, one_hot_attributes
 
 NAMES = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=8)
 
@@ -47,3 +47,27 @@ def test_one_attribute_written_as_zeros_and_ones_is_one_item(tmp_path):
 )
 def test_columns_are_described(values, says):
     assert f"a = 1.0  # {says}\n" in draft_price_list(pd.DataFrame({"a": values}))
+
+
+def test_ids_are_commented_out_and_measurements_are_not(tmp_path):
+    rng = np.random.default_rng(0)
+    n = 40
+    frame = pd.DataFrame(
+        {
+            "Unnamed": np.arange(n)[::-1],
+            "patient": np.sort(rng.choice(10_000, n, replace=False)),
+            "customerId": rng.choice(10_000, n, replace=False),
+            "income": rng.choice(10_000, n, replace=False),
+            "weight": np.sort(rng.normal(size=n)),
+            "id": rng.integers(5, size=n),
+            "paid": rng.choice(10_000, n, replace=False),
+        }
+    ).astype(float)
+    assert id_columns(frame) == ["Unnamed", "patient", "customerId"]
+    path = tmp_path / "costs.toml"
+    path.write_text(draft_price_list(frame))
+    assert FeatureCosts.from_toml(path).columns == ("income", "weight", "id", "paid")
+    assert path.read_text().count("looks like an id") == 3
+    assert "\n# patient = 1.0  #" in path.read_text()
+    assert id_columns(frame[["patient"]]) == []
+    assert id_columns(frame.head(10)) == []

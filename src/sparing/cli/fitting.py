@@ -96,7 +96,7 @@ def fit(
         total, known_by, content = len(rows.y), fingerprint(data), rows.content()
         if test:
             rows, _ = rows.split(test, seed=seed)
-        prices = read_prices(costs, rows)
+        prices = read_prices(costs, rows, drop or ())
         if costs is None:
             say("no price list given: every column costs 1 (see `sparing costs init`)", quiet)
         say(

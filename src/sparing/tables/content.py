@@ -186,6 +186,36 @@ def _all_whole(array: Any) -> bool:
     return bool((values == np.round(values)).all() and (np.abs(values) < 2**53).all())
 
 
+_STRAY_SHARE = 0.01
+_STRAY_WORDS = 20
+_STRAY_ROWS = 20
+"""In fewer rows one cell says nothing about what a column is meant to be."""
+_NUMBER = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def stray_words(values: NDArray[np.object_]) -> NDArray[np.intp]:
+    """Where the few cells stand that make text of a column of numbers; none when it is text for other reasons.
+
+    Few is one, or 1% of the cells that hold something, with at most 20 different words.
+
+    Examples
+    --------
+    >>> stray_words(np.array([*map(str, range(30)), "abc", None], dtype=object))
+    array([30])
+    >>> stray_words(np.array(["a", "b"] * 15, dtype=object))
+    array([], dtype=int64)
+    """
+    pa = arrow()
+    text = pa.array(values, type=pa.string())
+    matches = pa.compute.match_substring_regex(text, _NUMBER).fill_null(True)
+    places = np.flatnonzero(~matches.to_numpy(zero_copy_only=False))
+    n_known = len(text) - text.null_count
+    few = len(places) <= max(1, _STRAY_SHARE * n_known) and n_known >= _STRAY_ROWS
+    if not few or len(np.unique(values[places].astype(str))) > _STRAY_WORDS:
+        return places[:0]
+    return places
+
+
 def is_words(column: Any) -> bool:
     """Whether a column of a frame is text, by whatever type pandas gives it."""
     return getattr(column.dtype, "kind", "O") not in "fiub"

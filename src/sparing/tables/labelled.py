@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sparing._parts import split_rows
 from sparing._price_list import short
-from sparing.tables.content import Kind, TableError, is_words
+from sparing.tables.content import Kind, TableError, is_words, stray_words
 from sparing.tables.reading import open_source, read_table
 
 _ID_SHARE = 0.5
@@ -160,6 +160,8 @@ def read_labelled(
         raise TableError(f"{source.path} has no column beside the target {target!r}.")
     X = read_table(path, drop=[*drop, target], text=text)
     _check_labels(source.path, target, labels)
+    if source.delimiter is not None:  # Parquet says itself what is text
+        _check_strays(source.path, X, text)
     _check_columns(source.path, target, X, labels)
     return Labelled(X, labels, source.path, target)
 
@@ -222,6 +224,23 @@ def _check_labels(path: Path, target: str, labels: NDArray[Any]) -> None:
         raise TableError(
             f"{path}: of {short(alone)} in the target {target!r} there is one row; a class needs at least 2, better "
             "50: add rows, merge it with another class, or remove the row."
+        )
+
+
+def _check_strays(path: Path, X: Any, text: Sequence[str]) -> None:
+    """Raise when a few cells would silently make text of a column of numbers."""
+    for name in X.columns:
+        if name in text or not is_words(X[name]):
+            continue
+        values = X[name].to_numpy(dtype=object)
+        places = stray_words(values)
+        if not len(places):
+            continue
+        first = f"{values[places[0]]!r} in row {places[0] + 1}"
+        more = f" and {len(places) - 1} more such cells" if len(places) > 1 else ""
+        raise TableError(
+            f"{path}: column {name!r} holds numbers, but {first}{more}: mend the cell (empty if it is not known), or "
+            f"keep the column as text with --text {_quoted(name)}."
         )
 
 

@@ -11,10 +11,15 @@ import numpy as np
 
 from sparing.tables.content import is_words
 
+_ID_ROWS = 20
+"""Fewer rows may have different values by chance."""
+_ID_NAME = r"(?i:(^|[\W_])(id|key|uuid|nr|no|number|index)$)|[a-z](ID|Id)$"
+
 
 def draft_price_list(X: Any, *, title: str = "a table") -> str:
     """Text of a ``costs.toml`` with every price 1, to be filled in.
 
+    Columns of ids are commented out: their value says who a row is, and nobody can learn from it.
     Columns that are one attribute written as zeros and ones (``soil_1``, ``soil_2``, …: at most one of them is 1 in a
     row) share an item: whoever asks one of them knows them all.
 
@@ -40,6 +45,7 @@ def draft_price_list(X: Any, *, title: str = "a table") -> str:
     age = 1.0  # number, 61 to 61, 50% missing
     ...
     """
+    ids = id_columns(X)
     attributes = one_hot_attributes(X)
     inside = {name for names in attributes.values() for name in names}
     keys = {name: _key(name) for name in X.columns}
@@ -52,16 +58,20 @@ def draft_price_list(X: Any, *, title: str = "a table") -> str:
         "",
         "[prices]",
     ]
-    lines += [
-        f"{keys[name]} = {'0.0' if name in inside else '1.0'}  # {_about(X[name])}"
-        for name in X.columns
-    ]
+    for name in X.columns:
+        line = f"{keys[name]} = {'0.0' if name in inside else '1.0'}  # {_about(X[name])}"
+        if name in ids:
+            lines.append(
+                "# Left out, as it looks like an id (no two rows the same); use fit --drop:"
+            )
+            line = f"# {line}"
+        lines.append(line)
     lines += [
         "",
         "# What several columns share is paid once, on top of their own prices: a blood draw, a request to a bureau.",
     ]
     if not attributes:
-        some = [_text(name) for name in X.columns[:2]]
+        some = [_text(name) for name in [n for n in X.columns if n not in ids][:2]]
         lines += [
             '# [shared."blood draw"]',
             "# price = 2.10",
@@ -82,6 +92,33 @@ def draft_price_list(X: Any, *, title: str = "a table") -> str:
         '# ratio = ["numerator", "denominator"]',
     ]
     return "\n".join(lines) + "\n"
+
+
+def id_columns(X: Any) -> list[str]:
+    """Columns of whole numbers that say who a row is: no two are the same, and they are named or numbered like ids.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"row": range(30), "customer_id": [7 * i % 31 * 5 for i in range(30)]})
+    >>> id_columns(frame.assign(pay=[7 * i % 31 * 5 for i in range(30)]))
+    ['row', 'customer_id']
+    """
+    found = []
+    for name in X.columns:
+        column = X[name]
+        if is_words(column) or len(column) < _ID_ROWS or column.isna().any():
+            continue
+        values = column.to_numpy(dtype=float)
+        ordered = np.unique(values)
+        if len(ordered) < len(values) or (values != np.round(values)).any():
+            continue
+        steps = np.diff(values)
+        counted = ordered[-1] - ordered[0] == len(values) - 1 or (steps > 0).all()
+        if counted or re.search(_ID_NAME, str(name)):
+            found.append(name)
+    # A list without a price could not be read.
+    return found if len(found) < X.shape[1] else []
 
 
 def one_hot_attributes(X: Any) -> dict[str, list[str]]:
