@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 from peers.lightgbm_gate import fit_lightgbm, gated_systems
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from paper.datasets import Problem
 from sparing import (
     AdaptGbrtClassifier,
     AdaptLinClassifier,
+    BudgetPruneClassifier,
     CascadeClassifier,
     GreedyMiserClassifier,
 )
@@ -138,6 +140,20 @@ def cascade(problem: Problem, *, stage_estimator: str, cv: int) -> Systems:
     return {"cascade": gated(systems) if len(fitted.stages_) == 2 else systems}
 
 
+def budget_prune(problem: Problem, *, shares: int, keep_free: bool) -> Systems:
+    """f0 itself, pruned by the validation rows as in the paper; nothing where f0 is no forest."""
+    if not isinstance(problem.full_model.estimator, RandomForestClassifier | ExtraTreesClassifier):
+        return {}
+    clf = BudgetPruneClassifier(
+        problem.full_model.estimator,
+        feature_costs=problem.costs,
+        cost_penalty=np.logspace(-3, 0, shares) / problem.costs.total,
+        keep_free=keep_free,
+        random_state=0,
+    )
+    return {"budget-prune": clf.fit(problem.validation.X, problem.validation.y).staged_systems()}
+
+
 def gated(systems: Sequence[System]) -> list[System]:
     """One system per gate; those that differ by thresholds alone are one."""
     first = {(id(s.stages[0].predictor), id(s.stages[0].gate)): s for s in reversed(systems)}
@@ -239,4 +255,13 @@ METHODS = {
     ),
     "lightgbm-confidence": Method(lightgbm_confidence, ("lightgbm-confidence",), _LIGHTGBM),
     "cascade": Method(cascade, ("cascade",), _CASCADE),
+    "budget-prune": Method(
+        budget_prune,
+        ("budget-prune",),
+        {
+            "quick": {"shares": [6], "keep_free": [True]},
+            "standard": {"shares": [15], "keep_free": [False, True]},
+            "full": {"shares": [30], "keep_free": [False, True]},
+        },
+    ),
 }
