@@ -1,6 +1,7 @@
 """A session gives exactly the batch's answers, buys exactly what the batch says it costs, and never guesses."""
 
 import asyncio
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -283,9 +284,9 @@ def test_known_columns_are_checked():
     session = Session(two_stages(), [MappingSource(rows(3, 3), range(3))])
     with pytest.raises(ValueError, match="column 'incme', which the system does not know"):
         Session(system, [MappingSource(people, ["income", "bureau"])]).predict("anna", {"incme": 3})
-    with pytest.raises(TypeError, match="is the text '3', must be a number"):
+    with pytest.raises(ValueError, match="is the text '3', must be a number"):
         session.predict(0, {0: "3"})
-    with pytest.raises(TypeError, match="Column 0 in known is a list"):
+    with pytest.raises(ValueError, match="Column 0 in known is a list"):
         session.predict(0, {0: [3]})
 
 
@@ -535,6 +536,111 @@ def test_wrong_types_are_not_answers(value):
     system = System((Stage(Sigmoid(0)),), FeatureCosts([1]), np.array([0, 1]))
     with pytest.raises(NoAnswerError, match="Column 0 from source 'odd'"):
         Session(system, [source], policy=Policy(**QUICK)).predict("x")
+
+
+@pytest.fixture(scope="module")
+def applicants():
+    """People with a text column, and systems of every engine fitted on them."""
+    X, y = table(400)
+    frame = pd.DataFrame(X, columns=["income", "score", "loans"])
+    frame["home"] = np.where(rows(400, 1)[:, 0] > 0, "owned", "rented")
+    encoder = ColumnTransformer(
+        [("text", OneHotEncoder(), ["home"])],
+        remainder="passthrough",
+        verbose_feature_names_out=False,
+    )
+    full = make_pipeline(encoder, LogisticRegression())
+    costs = {"income": 1.0, "score": 3.0, "loans": 2.0, "home": 1.0}
+    settings = {"feature_costs": costs, "random_state": 0, "full_rate": 0.5}
+    linear = AdaptLinClassifier(full, **settings).fit(frame, y)
+    boosted = AdaptGbrtClassifier(full, n_estimators=10, **settings).fit(frame, y)
+    everybody = frame.to_dict("index")
+    return {"linear": linear.system_, "boosted": boosted.system_}, everybody, frame
+
+
+def one_wrong(people, column, value):
+    """A source that has nonsense in one column of everybody, and counts its calls."""
+    table = {who: {**row, column: value} for who, row in people.items()}
+    return MockSource(table, list(people[0]), name="bureau")
+
+
+@pytest.mark.parametrize(
+    ("engine", "column", "value", "words"),
+    [
+        ("linear", "loans", "many", "the text 'many', must be a number"),
+        ("boosted", "score", "high", "the text 'high', must be a number"),
+        ("boosted", "home", 3.5, r"the float 3\.5, must be a text"),
+    ],
+)
+def test_the_parts_of_a_system_tell_numbers_from_text(applicants, engine, column, value, words):
+    systems, people, _ = applicants
+    source = one_wrong(people, column, value)
+    session = Session(systems[engine].with_thresholds(-np.inf), [source], policy=Policy(**QUICK))
+    try:
+        answer = session.predict(0)
+        said, degraded = answer.reason, answer.degraded
+    except NoAnswerError as error:
+        said, degraded = str(error), True
+    assert degraded
+    assert re.search(f"Column '{column}' from source 'bureau' for entity 0 is {words}", said)
+    calls = source.n_calls
+    with pytest.raises(ValueError, match=f"Column '{column}' in known is {words}"):
+        session.predict(0, {column: value})
+    assert source.n_calls == calls
+
+
+@pytest.mark.parametrize("kept", ["like", "bundle"])
+def test_types_of_a_table_tell_numbers_from_text(tmp_path, kept):
+    system, people = lender()
+    frame = pd.DataFrame.from_dict(people, orient="index")
+    like = frame
+    if kept == "bundle":
+        clf = AdaptLinClassifier(LogisticRegression(), random_state=0, full_rate=0.5)
+        X, y = table(200)
+        frame = pd.DataFrame(X[:, :2], columns=["income", "bureau"])
+        save(clf.fit(frame, y), tmp_path / "a.sparing", like=frame)
+        system, like = load(tmp_path / "a.sparing"), None
+    source = MockSource(people, ["income", "bureau"])
+    with pytest.raises(ValueError, match="'bureau' in known is the text 'good', must be a number"):
+        Session(system, [source], like=like).predict("anna", {"bureau": "good"})
+    assert source.n_calls == 0
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_nonsense_that_only_the_model_can_tell_degrades(asynchronous):
+    system, people = lender()
+    people["bert"]["bureau"] = "high"
+    session = Session(system, [MockSource(people, ["income", "bureau"], name="agency")])
+    ask = (lambda who: asyncio.run(session.apredict(who))) if asynchronous else session.predict
+    answer = ask("bert")
+    assert (answer.stage, answer.degraded, answer.cost) == (0, True, 6.0)
+    assert "column 'bureau' is the str 'high' from source 'agency'" in answer.reason
+    people["bert"]["income"] = "much"
+    with pytest.raises(NoAnswerError, match="'income' is the str 'much' from source 'agency'"):
+        ask("bert")
+    with pytest.raises(ValueError, match="known says: column 'income' is the str 'much'"):
+        session.predict("anna", {"income": "much"})
+
+
+def test_nonsense_does_not_stay_in_the_books_where_keys_are_honoured(tmp_path):
+    system, _ = lender()
+    for honours_keys, calls in ((True, 2), (False, 1)):
+        asked = []
+
+        def agency(request, asked=asked):
+            asked.append(request.key)
+            return {"bureau": "high" if len(asked) == 1 else -2.0}
+
+        source = CallableSource(agency, ["bureau"], honours_keys=honours_keys)
+        with Ledger(tmp_path / f"{honours_keys}.db") as ledger:
+            session = Session(system, [source], ledger=ledger)
+            assert session.predict("bert", {"income": 0.5}).degraded
+            again = session.predict("bert", {"income": 0.5})
+            # Asked again for nothing, under the same key; otherwise what was paid is not paid again.
+            assert again.degraded is not honours_keys
+            assert len(asked) == calls
+            assert len(set(asked)) == 1
+            assert ledger.total() + ledger.at_risk() == 5.0
 
 
 def test_missing_values_are_answers_unless_refused():

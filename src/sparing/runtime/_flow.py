@@ -15,12 +15,14 @@ import numpy as np
 
 from sparing.runtime._answer import Answer, Exit, NoAnswerError
 from sparing.runtime._asking import AskedStage, Said
+from sparing.runtime._blame import NonsenseError, blamed
 from sparing.runtime._breaker import Breaker
 from sparing.runtime._claim import Call, Claim, Outcome, Want, new_key
+from sparing.runtime._column_kinds import column_kinds
 from sparing.runtime._drivers import Ask, Compute, Flow, Pause, Together
 from sparing.runtime._job import Job
 from sparing.runtime._plan import Derive, Plan, Round
-from sparing.runtime._row import number_columns, row_makers
+from sparing.runtime._row import row_makers
 from sparing.runtime._source import Request, Source, SourceError
 from sparing.runtime._values import Value, checked_answer, plain
 from sparing.runtime.ledger import Ledger
@@ -66,7 +68,7 @@ class Desk:
         self._steps = [(f"buy {k}", f"ask {k}") for k in range(len(self._stages))]
         self._place = {column: j for j, column in enumerate(system.costs.columns)}
         self._item = {item: i for i, item in enumerate(system.costs.items)}
-        self._numbers = number_columns(system, like)
+        self._kinds = column_kinds(system, like)
         self._complete = self._refused_missing(policy)
         self._costs: dict[tuple[Hashable, ...], float] = {}
         self.breakers = {
@@ -95,7 +97,7 @@ class Desk:
         """The answer for an entity; ``thresholds`` has one entry per gate."""
         job = Job(entity, len(self._place))
         if known:
-            job.know(known, self._place, self._numbers)
+            job.know(known, self._place, self._kinds)
         rounds = self.plan.rounds(job.known)
         last = len(self._stages) - 1
         for k in range(last + 1):
@@ -130,11 +132,36 @@ class Desk:
             # A model behind an endpoint may have been paid, and nobody knows what happened in any other.
             paid = error.paid if isinstance(error, SourceError) else None
             yield from self._close_asking(job, paid=paid)
-            raise
+            if not isinstance(error, TypeError | ValueError):
+                raise
+            to_raise = self._blamed(job, k, error)
+            if to_raise is error:
+                raise
+            if isinstance(to_raise, NonsenseError):
+                yield from self._doubt(job, to_raise)
+            raise to_raise from error
         job.asked = max(job.asked, k)
         if job.asking is not None:
             yield from self._close_asking(job, paid=True)
         return said
+
+    def _blamed(self, job: Job, k: int, error: Exception) -> Exception:
+        """The error to raise when a stage could not use its row."""
+        columns = self.system.costs.columns
+        own = {columns[j]: j for j in self.system.stages[k].columns.tolist()}
+        return blamed(job, f"Stage {k} ({self._stages[k].name})", own, error)
+
+    def _doubt(self, job: Job, nonsense: NonsenseError) -> Flow:
+        """Take nonsense out of the books where asking again is allowed; elsewhere it stays there, paid as it is."""
+        wants = [want for wanted in self.plan.rounds(job.known) for want in wanted.wants]
+        items = [
+            want.item
+            for want in wants
+            if not set(nonsense.columns).isdisjoint(want.columns)
+            and (want.honours_keys or self.policy.unknown == "retry")
+        ]
+        if isinstance(self.book, Ledger) and items:
+            yield Compute(partial(self.book.doubt, job.entity, items, str(nonsense)))
 
     def _close_asking(self, job: Job, *, paid: bool | None) -> Flow:
         if job.asking is not None and self.book is not None:
@@ -152,7 +179,13 @@ class Desk:
                     f"Column {column!r} could not be derived from {row}: {type(error).__name__}: {error}",
                     final=True,
                 ) from error
+            wrong = self._kinds.wrong(column, value)
+            if wrong:
+                raise SourceError(f"Column {column!r} derived from {row} is {wrong}.", final=True)
             job.fill({column: value}, self._place)
+            sellers = [job.brought[c] for c in row if c in job.brought and c not in job.known]
+            if sellers:
+                job.brought[column] = sellers[0]
 
     def _make_do(self, job: Job, k: int, error: Exception) -> Flow:
         """Answer with the best stage whose columns are all there, or raise."""
@@ -162,10 +195,17 @@ class Desk:
                 reachable = j != k and (j <= job.asked or not self._call_prices[j])
                 columns = self.system.stages[j].predictor.columns.tolist()
                 if reachable and job.there.issuperset(columns):
+                    # Alone: what failed may be nonsense in a column that this stage has nothing to do with.
+                    cells = job.cells_of(columns)
+                    text = any(type(cell) is str for cell in cells)
                     try:
-                        said = yield Compute(partial(self._stages[j].answer, job.cells, job.text))
+                        said = yield Compute(partial(self._stages[j].answer, cells, text))
                     except SourceError:  # a model behind an endpoint: the next best
                         continue
+                    except (TypeError, ValueError) as other:
+                        if isinstance(self._blamed(job, j, other), SourceError):
+                            continue  # it reads the same nonsense
+                        raise
                     return self._answer(job, j, said, str(error))
         raise NoAnswerError(
             f"No answer for entity {job.entity!r} at stage {k} ({self._stages[k].name}): {error}",
@@ -239,7 +279,7 @@ class Desk:
                     )
                 if asking is not None:
                     job.asking, asking = claim.asking, None
-                self._reuse(job, claim)
+                self._reuse(job, claim, wanted)
                 yield from self._pay(job, claim.calls)
                 wants = [want for want in wants if want.item in claim.waiting]
                 if wants and not claim.calls:
@@ -256,9 +296,19 @@ class Desk:
                 paid=False,
             )
 
-    def _reuse(self, job: Job, claim: Claim) -> None:
+    def _reuse(self, job: Job, claim: Claim, wanted: Round) -> None:
+        sellers = {want.item: want.source for want in wanted.wants}
         for item, values in claim.reused.items():
+            for column, value in values.items():
+                wrong = self._kinds.wrong(column, value)
+                if wrong and column in self._place and column not in job.known:
+                    raise SourceError(
+                        f"Column {column!r} that the ledger has from source {sellers[item]!r} for entity "
+                        f"{job.entity!r} is {wrong}. Ledger.purge lets it be bought again.",
+                        paid=False,
+                    )
             job.fill(values, self._place)
+            job.brought.update(dict.fromkeys(values, sellers[item]))
             if item not in job.bought:
                 job.reused.append(item)
 
@@ -282,6 +332,7 @@ class Desk:
             else:
                 job.bought.extend(item for item in call.items if item in self._item)
                 job.fill(result, self._place)
+                job.brought.update(dict.fromkeys(result, call.source))
         if failed is not None:
             raise failed
 
@@ -301,7 +352,7 @@ class Desk:
                     columns,
                     source=source.name,
                     entity=entity,
-                    numbers=self._numbers,
+                    kinds=self._kinds,
                     complete=self._complete,
                 )
                 breaker.worked()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from sparing.runtime._answer import Exit
 from sparing.runtime._row import NAN
-from sparing.runtime._values import Value, plain
+from sparing.runtime._values import ColumnKinds, Value, plain
 
 
 class Job:
     """Everything a session knows about an entity while it works on the answer."""
 
     __slots__ = (
-        *("asked", "asking", "bought", "cells", "elapsed", "entity", "exits"),
+        *("asked", "asking", "bought", "brought", "cells", "elapsed", "entity", "exits"),
         *("known", "reused", "text", "there"),
     )
 
@@ -25,6 +25,9 @@ class Job:
         self.text = False
         self.known: frozenset[Hashable] = frozenset()
         self.bought: list[Hashable] = []
+        self.brought: dict[
+            Hashable, str
+        ] = {}  # source of each column that was bought, now or before
         self.reused: list[Hashable] = []
         self.asked = -1  # last stage that was asked
         self.asking: str | None = None  # key of the reserved price of asking a stage
@@ -35,7 +38,7 @@ class Job:
         self,
         known: Mapping[Any, Any],
         place: Mapping[Hashable, int],
-        numbers: Collection[Hashable],
+        kinds: ColumnKinds,
     ) -> None:
         """Take over what the caller knows."""
         values: dict[Hashable, Value] = {}
@@ -47,11 +50,10 @@ class Job:
             try:
                 values[column] = plain(value)
             except TypeError as error:
-                raise TypeError(f"Column {column!r} in known is {error}.") from None
-            if isinstance(values[column], str) and column in numbers:
-                raise TypeError(
-                    f"Column {column!r} in known is the text {value!r}, must be a number."
-                )
+                raise ValueError(f"Column {column!r} in known is {error}: {value!r}.") from None
+            wrong = kinds.wrong(column, values[column])
+            if wrong:
+                raise ValueError(f"Column {column!r} in known is {wrong}.")
         self.fill(values, place)
         self.known = frozenset(values)
 
@@ -65,3 +67,10 @@ class Job:
             self.there.add(j)
             if type(value) is str:
                 self.text = True
+
+    def cells_of(self, places: Iterable[int]) -> list[Value]:
+        """A row of some of the cells; nothing stands in the others."""
+        cells: list[Value] = [NAN] * len(self.cells)
+        for j in places:
+            cells[j] = self.cells[j]
+        return cells

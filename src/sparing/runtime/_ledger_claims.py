@@ -6,6 +6,7 @@ All items of one request share a key and a status. The states of a purchase::
      │ └──► failed      it surely cost nothing; the reservation is given back
      └────► unknown     it may have been paid: the lease ran out (a crash), or the answer never came
     unknown ──► open    asked again under the same key, where the source honours it
+    paid ──► unknown    what came turned out to be nonsense
 """
 
 from __future__ import annotations
@@ -217,6 +218,19 @@ def _settle(connection: sqlite3.Connection, outcome: Outcome, now: float) -> Non
                 to_json(values) if row["keep"] and row["kind"] == "item" else None,
                 row["id"],
             ),
+        )
+
+
+def doubt(
+    connection: sqlite3.Connection, entity: Hashable, items: Iterable[Hashable], reason: str
+) -> None:
+    """Make the end of requests unknown that brought some items."""
+    for item in items:
+        connection.execute(
+            "update purchases set status = 'unknown', lease = 0, settled = null, expires = null, answer = null, "
+            "reason = ? where status = 'paid' and key in (select key from purchases where entity = ? and item = ? "
+            "and live = 1 and status = 'paid')",
+            (reason, name_to_json(entity), name_to_json(item)),
         )
 
 

@@ -107,17 +107,3 @@ def _like(like: Any, columns: Sequence[Hashable]) -> MakeRow:
         )
 
     return make_pandas
-
-
-def number_columns(system: System, like: Any) -> frozenset[Hashable]:
-    """Columns that hold numbers for sure: all of a table without names, or those that ``like`` says."""
-    columns = system.costs.columns
-    if columns == tuple(range(len(columns))) or isinstance(like, np.ndarray):
-        return frozenset(columns)
-    if like is None:
-        return frozenset()
-    if hasattr(like, "schema") and hasattr(like, "to_dicts"):
-        numeric = [dtype.is_numeric() for dtype in like.schema.values()]
-    else:
-        numeric = [getattr(dtype, "kind", "O") in "iufb" for dtype in like.dtypes]
-    return frozenset(c for c, is_number in zip(columns, numeric, strict=True) if is_number)

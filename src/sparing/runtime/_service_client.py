@@ -84,7 +84,7 @@ class ClientDesk(Desk):
     @property
     def numbers(self) -> frozenset[Hashable]:
         """Columns that hold numbers for sure."""
-        return self._numbers
+        return self._kinds.numbers
 
     @property
     def complete(self) -> frozenset[Hashable]:
@@ -131,6 +131,10 @@ class ClientDesk(Desk):
         if k >= len(self._scores) and self._call_prices[k] and self.book is not None:
             # Nothing is left to buy but the call of the stage.
             yield from super()._buy(job, k, wanted._replace(groups=(), wants=(), columns=()))
+
+    def _blamed(self, job: Job, k: int, error: Exception) -> Exception:  # noqa: ARG002
+        """Every value is the client's own: the service says so in its own words."""
+        return error
 
     def _ask(self, job: Job, k: int, threshold: float) -> Flow:
         if k < len(self._scores):

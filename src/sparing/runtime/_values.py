@@ -7,7 +7,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,13 +45,35 @@ def is_missing(value: Value) -> bool:
     return value is None or value != value
 
 
+class ColumnKinds(NamedTuple):
+    """Columns that hold numbers for sure, and columns that hold text for sure.
+
+    Examples
+    --------
+    >>> kinds = ColumnKinds(frozenset({"age"}), frozenset({"sex"}))
+    >>> kinds.wrong("age", "old"), kinds.wrong("sex", 1), kinds.wrong("age", None)
+    ("the text 'old', must be a number", 'the int 1, must be a text', None)
+    """
+
+    numbers: frozenset[Hashable] = frozenset()
+    texts: frozenset[Hashable] = frozenset()
+
+    def wrong(self, column: Hashable, value: Value) -> str | None:
+        """What is wrong with a value; None when nothing is known to be. A missing one is never of the wrong kind."""
+        if isinstance(value, str):
+            return f"the text {value!r}, must be a number" if column in self.numbers else None
+        if column in self.texts and not is_missing(value):
+            return f"the {type(value).__name__} {value!r}, must be a text"
+        return None
+
+
 def checked_answer(
     answer: Any,
     columns: Iterable[Hashable],
     *,
     source: str,
     entity: Hashable,
-    numbers: frozenset[Hashable],
+    kinds: ColumnKinds,
     complete: frozenset[Hashable],
 ) -> dict[Hashable, Value]:
     """The columns of a source's answer, or a :class:`SourceError` that says what is wrong with it.
@@ -60,7 +82,7 @@ def checked_answer(
     ----------
     answer : what the source returned.
     columns : what it must hold.
-    numbers : columns that hold numbers and never text.
+    kinds : columns that hold numbers and never text, or text and never numbers.
     complete : columns in which a missing value is not taken for an answer.
     """
     if not isinstance(answer, Mapping):
@@ -83,10 +105,10 @@ def checked_answer(
                 raise SourceError(
                     f"Column {column!r} from source {source!r} for entity {entity!r} is {error}."
                 ) from None
-        if type(value) is str and column in numbers:
+        wrong = None if type(value) is float and not kinds.texts else kinds.wrong(column, value)
+        if wrong:
             raise SourceError(
-                f"Column {column!r} from source {source!r} for entity {entity!r} is the text {value!r}, must be a "
-                "number."
+                f"Column {column!r} from source {source!r} for entity {entity!r} is {wrong}."
             )
         if type(value) is float and math.isinf(value):
             raise SourceError(

@@ -129,6 +129,14 @@ class Ledger:
         with self._store.transaction() as connection:
             claims.close(connection, outcomes, self._clock())
 
+    def doubt(self, entity: Hashable, items: Sequence[Hashable], reason: str) -> None:
+        """Note that what came for some items is nonsense: whether a request went well is unknown again.
+
+        Its values are forgotten and its price stays spent. A request is one thing: all its items are doubted.
+        """
+        with self._store.transaction() as connection:
+            claims.doubt(connection, entity, items, reason)
+
     def watch(self, limits: Limits) -> None:
         """Keep running sums for the time windows of some limits."""
         if limits.per_window:

@@ -23,7 +23,7 @@ from sparing.runtime._service_activity import Activity
 from sparing.runtime._service_answers import Answers
 from sparing.runtime._service_client import ClientDesk
 from sparing.runtime._service_guard import Guard
-from sparing.runtime._service_keys import Keys, Rates, is_loopback, read_keys
+from sparing.runtime._service_keys import KEYS_VARIABLE, Keys, Rates, is_loopback, read_keys
 from sparing.runtime._service_lever import Lever, Serving
 from sparing.runtime._service_log import LOGGER, log_settings
 from sparing.runtime._service_metrics import Metrics
@@ -39,9 +39,6 @@ from sparing.runtime.session import Session
 from sparing.system import System
 
 __all__ = ["create_app", "read_keys", "serve"]
-
-KEYS_VARIABLE = "SPARING_KEYS"
-"""Environment variable from which :func:`serve` takes keys, separated by commas, when it gets none."""
 
 KeysLike = Mapping[str, str] | Iterable[str]
 

@@ -58,6 +58,11 @@ class Session:
     A row is bought by stage, all columns of every stage entered, whatever the system's own accounting:
     ``answer.cost`` is ``system.acquisition_cost(X, accounting="stage", owned=…)`` of the row.
 
+    A text where a number belongs, or a number where text belongs, is no answer of a source: the policy says what
+    happens then. Where neither ``like`` nor the system knows what a column holds, its model finds out: a TypeError or
+    ValueError about a row with bought values is taken for nonsense of their sources, and is not asked for again in the
+    same answer. In ``known`` nonsense is the caller's, a ValueError.
+
     A session may be shared by threads. A model behind an endpoint that raises :class:`SourceError` is treated like a
     source that fails; any other error of a model is the caller's.
 
@@ -165,6 +170,8 @@ class Session:
         ------
         NoAnswerError
             No stage could answer, or the policy does not allow to make do with an earlier one.
+        ValueError
+            ``known`` has a column the system does not know, or a value it cannot use.
         """
         try:
             answer: Answer = self._threads.run(self._flow(entity, known))
