@@ -1,9 +1,11 @@
 import json
 import os
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from sparing.cli.fitting import fitted_text, methods
+from sparing.cli.fitting import fitted_text
 from sparing.runtime import load
 
 
@@ -26,9 +28,48 @@ def test_the_result_says_what_the_model_does(fitted):
     assert "\r" not in outcome.stderr
 
 
-def test_methods():
-    assert methods("auto") == "auto"
-    assert methods("adapt-lin, cascade") == ["adapt-lin", "cascade"]
+def test_one_number_of_systems_and_the_chosen_one_in_the_table(run, fitted):
+    outcome, model = fitted
+    result = json.loads(outcome.stdout)
+    n = result["systems"]
+    assert json.loads(run("inspect", model, "--json").stdout)["frontier"] == n
+    assert len(json.loads(run("frontier", model, "--json").stdout)["points"]) == n
+    assert f"\n{n} systems on " in outcome.stderr
+    assert f"with {n} systems to choose from" in fitted_text(result)
+    assert f"systems to choose from: {n};" in run("inspect", model).stdout
+    starred = [line for line in outcome.stderr.splitlines() if line.endswith(" *")]
+    assert len(starred) == 1
+    assert starred[0].split()[:2] == [f"{result['cost']:.5g}", f"{result['score']:.4f}"]
+
+
+def test_the_loss_has_an_interval(fitted):
+    result = json.loads(fitted[0].stdout)
+    loss = result["loss"]
+    assert loss["value"] == pytest.approx(result["full_score"] - result["score"])
+    assert loss["low"] < loss["high"]
+    assert loss["low"] <= loss["value"] <= loss["high"]
+    text = fitted_text(result)
+    assert f"on new rows {loss['low']:.4f} to {loss['high']:.4f}" in text
+    assert "--guarantee" in text
+    assert "--guarantee" not in fitted_text(result | {"promised": True})
+
+
+def test_rows_that_all_agree_do_not_make_certain(run, tmp_path):
+    """Where system and full model never differ, the interval is that of no event in n rows."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=200)
+    frame = pd.DataFrame({"a": a, "b": rng.normal(size=200), "y": (a > 0).astype(int)})
+    frame["a"] += np.where(a > 0, 3, -3)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    outcome = run(
+        *("fit", tmp_path / "rows.csv", "--target", "y", "--estimator", "logistic", "--json"),
+        *("--method", "l1-gate", "--out", tmp_path / "m.sparing"),
+    )
+    result = json.loads(outcome.stdout)
+    loss = result["loss"]
+    assert loss["value"] == 0
+    rare = 1 - 0.025 ** (1 / result["validation_rows"])
+    assert (loss["low"], loss["high"]) == pytest.approx((-rare, rare))
 
 
 def csv(folder, content, name="rows.csv"):
@@ -47,6 +88,10 @@ BAD = {
     "an id": ("a,y\n" + "".join(f"k{i},{i % 2}\n" for i in range(100_000)), "--drop a"),
     "non-UTF-8 bytes": (b"a,y\ncaf\xe9,1\nte,0\n", "iconv"),
     "ragged rows": (GOOD + "1,2\n", "line 22 has 2 columns, the header 3"),
+    "a stray word": (
+        "a,b,y\n" + "".join(f"{i},{i % 7},{i % 2}\n" for i in range(40)) + "abc,1,1\n",
+        "column 'a' holds numbers, but 'abc' in row 41: mend the cell",
+    ),
     "target again": ("a,b,y\n" + "1,0,0\n2,1,1\n" * 10, "--drop b"),
     "quantity": ("a,y\n" + "".join(f"{i},{i / 7}\n" for i in range(30)), "Cut it into classes"),
 }
@@ -70,8 +115,14 @@ def test_rows_that_cannot_be_used(run, tmp_path, case):
     ("options", "says"),
     [
         (["--out", "no/folder/m.sparing"], "make it first"),
-        (["--method", "magic"], "method='magic' is not known"),
-        (["--scoring", "beauty"], "beauty"),
+        (["--method", "magic"], "--method 'magic' is not known. Give auto, or one"),
+        (["--method", "cascad"], "Did you mean 'cascade'?"),
+        (["--method", "auto,cascade"], "auto alone"),
+        (["--method", ","], "--method is ','"),
+        (["--scoring", "beauty"], "--scoring 'beauty' is not known. Give accuracy"),
+        (["--scoring", "acc"], "Did you mean 'accuracy'?"),
+        (["--budget", "-1"], "--budget is -1: a cost per row is 0 or more"),
+        (["--budget", "nan"], "--budget is nan"),
         (["--drop", "c"], "no column 'c' to leave out"),
         (["--drop", "y"], "is the target"),
         (["--guarantee", "2"], "confidence"),
@@ -82,13 +133,14 @@ def test_options_that_cannot_be_used(run, tmp_path, options, says):
     outcome = run("fit", path, "--target", "y", "--out", tmp_path / "m.sparing", "-q", *options)
     assert outcome.exit_code == 2
     assert says in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
     assert os.listdir(tmp_path) == ["rows.csv"]
 
 
-def test_an_impossible_budget_names_what_is_possible(run, files):
+def test_an_impossible_wish_names_what_is_possible(run, files):
     outcome = run(
         *("fit", files / "patients.csv", "--target", "sick", "--costs", files / "costs.toml"),
-        *("--budget", "-1", "--estimator", "logistic", "--method", "l1-gate", "-q"),
+        *("--tolerance", "-2", "--estimator", "logistic", "--method", "l1-gate", "-q"),
         *("--out", files / "m.sparing"),
     )
     assert outcome.exit_code == 2

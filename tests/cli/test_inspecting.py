@@ -3,6 +3,7 @@ import json
 import pytest
 from clinic import patients
 
+from sparing.cli.inspecting import frontier_text
 from sparing.runtime import load, save
 
 
@@ -16,6 +17,7 @@ def test_inspect_says_what_is_bought_at_which_price(run, fitted):
     text = run("inspect", fitted[1]).stdout
     assert "lab (20), blood draw (3)" in text
     assert "target sick" in text
+    assert "answers" not in text  # unknown without rows
 
 
 def test_the_frontier_rises(run, fitted):
@@ -60,7 +62,8 @@ def test_another_choice_is_stored_without_fitting(run, fitted, tmp_path):
     [
         (["--out", "x.sparing"], "give --budget or --tolerance"),
         (["--target", "sick"], "give DATA as well"),
-        (["--budget", "-1"], "cheapest"),
+        (["--budget", "-1"], "--budget is -1: a cost per row"),
+        (["--tolerance", "-2"], "cheapest"),
         (["--budget", "99", "--out", "no/folder/x.sparing"], "make it first"),
         (["rows.csv", "--target", "sick"], "there is no such file"),
     ],
@@ -83,3 +86,14 @@ def test_files_that_are_no_bundles(run, tmp_path, fitted):
     alone = tmp_path / "alone.sparing"
     save(load(fitted[1]).system, alone)
     assert "no frontier" in run("frontier", alone).stderr
+
+
+def test_a_long_list_is_thinned_and_keeps_the_chosen_one():
+    points = [{"cost": i, "score": i / 20, "saving": None, "stages": [1.0]} for i in range(20)]
+    result = {"scoring": "accuracy", "rows": 9, "full": None, "points": points, "chosen": points[7]}
+    lines = frontier_text(result, most=4).splitlines()
+    shown = [int(line.split()[0]) for line in lines[1 : lines.index("")]]
+    assert shown == [0, 6, 7, 13, 19]
+    assert [line.endswith("*") for line in lines[1:6]] == [False, False, True, False, False]
+    assert lines[-1] == "20 systems on 9 rows, 4 of them shown"
+    assert len(frontier_text(result).splitlines()) == 1 + 20 + 4

@@ -23,7 +23,8 @@ def test_what_cannot_be_reported_leaves_no_page(run, fitted, tmp_path):
     for arguments, says in (
         ([model, tmp_path / "none.csv"], "there is no such file"),
         ([model, data, "--target", "ill"], "has no column 'ill'"),
-        ([model, data, "--segment", "town"], "town"),
+        ([model, data, "--segment", "town"], "--segment 'town' is not a column of"),
+        ([model, data, "--segment", "smokr"], "Did you mean 'smoker'?"),
         ([data, data], "patients.csv"),
     ):
         outcome = run("report", *arguments, "--out", out, "--quiet")

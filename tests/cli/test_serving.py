@@ -30,7 +30,26 @@ def test_serving_without_keys_is_refused(run, fitted, monkeypatch):
     for options in ([], ["--no-keys", "--host", "0.0.0.0"]):
         outcome = run("serve", fitted[1], *options)
         assert outcome.exit_code == 2
-        assert "keys" in outcome.stderr
+        assert "--no-keys" in outcome.stderr
+        assert "--keys-file" in outcome.stderr
+        assert outcome.stderr.count("\n") == 1
+
+
+def test_keys_that_cannot_be_used_are_named_by_their_place(run, fitted, monkeypatch, tmp_path):
+    monkeypatch.setenv("SPARING_KEYS", "too-short")
+    keys = tmp_path / "keys.txt"
+    for content, options, says in (
+        (None, [], "SPARING_KEYS: a key has 9 characters and needs at least 16"),
+        ("# none\n", ["--keys-file", keys], "keys.txt holds no key: write `name: key`"),
+        ("shop: short\n", ["--keys-file", keys], "keys.txt: a key has 5 characters"),
+        ("shop: short\n", ["--keys-file", keys, "--no-keys"], "choose one"),
+    ):
+        if content is not None:
+            keys.write_text(content)
+        outcome = run("serve", fitted[1], *options)
+        assert outcome.exit_code == 2
+        assert says in outcome.stderr
+        assert "secrets." not in outcome.stderr
         assert outcome.stderr.count("\n") == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from sparing.cli.console import AsJson, DataFile, Drop, Quiet, Target, Text, plain_errors, say, show
+from sparing.cli.inspecting import frontier_result, frontier_text, point_result
+from sparing.cli.options import check_budget, known_scoring, methods
 from sparing.cli.pricing import read_prices
 from sparing.cli.stage_purchases import purchases, purchases_text
 
@@ -18,6 +21,14 @@ sparing fit patients.csv --target sick --costs costs.toml --out patients.sparing
 sparing fit loans.parquet --target default --costs costs.toml --budget 3 --drop id --out loans.sparing
 sparing fit patients.csv --target sick --estimator boosting --tolerance 0.005 --guarantee 0.95 --out p.sparing
 """
+
+
+_LINES = 8
+"""Systems of the table after a fit, besides the chosen one; `sparing frontier` has them all."""
+
+
+_LEVEL = 0.95
+"""Of the interval of what is lost."""
 
 
 class Estimator(StrEnum):
@@ -90,6 +101,8 @@ def fit(
         from sparing.tables.writing import check_apart, check_folder
 
         began = time.perf_counter()
+        check_budget(budget)
+        raced, scoring = methods(method), known_scoring(scoring)
         check_folder(out)
         check_apart(out, data, costs)
         rows = read_labelled(data, target, drop=drop or (), text=text or ())
@@ -108,7 +121,7 @@ def fit(
             tolerance = 0.01
         classifier = BudgetedClassifier(
             full_model(estimator, rows.X),
-            method=methods(method),
+            method=raced,
             feature_costs=prices,
             budget=budget,
             tolerance=tolerance,
@@ -137,19 +150,15 @@ def fit(
             "content": content,
         }
         digest = runtime.save(classifier, out, like=rows.X, metadata=about)
-        say(f"\n{classifier.frontier_}\n", quiet)
+        systems = classifier.frontier_
+        listed = frontier_result(systems) | {"chosen": point_result(classifier.choice_, systems)}
+        say(f"\n{frontier_text(listed, most=_LINES)}\n", quiet)
         result = fitted_result(classifier) | {
             "model": str(out),
             "digest": digest,
             "seconds": round(time.perf_counter() - began, 1),
         }
         show(result, fitted_text(result), as_json)
-
-
-def methods(names: str) -> Any:
-    """What ``--method`` means to ``BudgetedClassifier``: one name or a list."""
-    several = [name.strip() for name in names.split(",") if name.strip()]
-    return several[0] if len(several) == 1 else several
 
 
 def fitted_result(classifier: Any) -> dict[str, Any]:
@@ -164,13 +173,40 @@ def fitted_result(classifier: Any) -> dict[str, Any]:
         "full_score": full.score,
         "saving": 1 - point.cost / full.cost if full.cost > 0 else 0.0,
         "validation_rows": classifier.frontier_.n_rows,
-        "systems": len(classifier.frontier_),
+        "loss": loss_result(classifier),
+        # Those that are stored: no other one beats them.
+        "systems": len(classifier.frontier_.pareto()),
         "method": str(point.label["method"]),
         "promised": hasattr(classifier, "certificate_"),
         "stages": purchases(
             system.costs, stages, has_full=system.has_full, shares=point.stage_rates
         ),
     }
+
+
+def loss_result(classifier: Any) -> dict[str, float]:
+    """Score lost to the full model on the validation rows, and the ends of its 95% interval, rows taken in pairs."""
+    from sparing._bounds import binomial_bound
+
+    frontier, point = classifier.frontier_, classifier.choice_
+    value = float(frontier.full.score - point.score)
+    low, high = map(float, replace(frontier, points=(point,)).intervals(_LEVEL).loss[0])
+    if low == high and frontier.scoring == "accuracy":
+        # Rows that all agree, drawn again, agree again: how many others may not is a matter of their number.
+        rare = binomial_bound(0, frontier.n_rows, (1 - _LEVEL) / 2)
+        low, high = low - rare, high + rare
+    return {"value": value, "low": low, "high": high, "level": _LEVEL}
+
+
+def loss_text(result: dict[str, Any]) -> str:
+    """How far the score may be off on other rows than those it was chosen on."""
+    loss = result["loss"]
+    hint = "" if result["promised"] else "; for a promise give --guarantee 0.95"
+    return (
+        f"chosen on these {result['validation_rows']:,} rows, where it loses {loss['value']:.4f} to the full model; on "
+        f"new rows {loss['low']:.4f} to {loss['high']:.4f} ({loss['level']:.0%} interval, a little too good as the "
+        f"rows also chose){hint}"
+    )
 
 
 def fitted_text(result: dict[str, Any]) -> str:
@@ -183,6 +219,7 @@ def fitted_text(result: dict[str, Any]) -> str:
             f"{result['cost']:.4g} a row, by {result['method']}",
             f"the full model alone:{'':{len(str(result['validation_rows']))}} {result['scoring']} "
             f"{result['full_score']:.4f} for {result['full_cost']:.4g} a row: {result['saving']:.0%} saved",
+            loss_text(result),
             f"written to {result['model']} with {result['systems']} systems to choose from "
             f"(sparing frontier {result['model']})",
         ]

@@ -9,6 +9,7 @@ import typer
 
 from sparing.cli.console import AsJson, ModelFile, plain_errors, show, table
 from sparing.cli.measuring import load_whole, rows_to_measure
+from sparing.cli.options import check_budget
 from sparing.cli.stage_purchases import purchases, purchases_text
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def _inspected_text(result: dict[str, Any]) -> str:
         "",
         purchases_text(result["stages"]),
         "",
-        f"other systems: {result['frontier'] or 'none'}; promised: "
+        f"systems to choose from: {result['frontier'] or 'this one alone'}; promised: "
         + ("see --json" if result["certificate"] else "nothing"),
     ]
     if result["outside"]:
@@ -112,6 +113,7 @@ def frontier(
 
         if data is None and target is not None:
             raise ValueError("--target is a column of DATA: give DATA as well.")
+        check_budget(budget)
         chooses = budget is not None or tolerance is not None
         if out is not None and not chooses:
             raise ValueError("--out stores a chosen system: give --budget or --tolerance.")
@@ -128,13 +130,13 @@ def frontier(
             result["measured"] = measured.result()
         if chooses:
             point = systems.at(budget=budget, tolerance=tolerance)
-            result["chosen"] = _point(point, systems)
+            result["chosen"] = point_result(point, systems)
             if out is not None:
                 about = dict(bundle.metadata)
                 kept = systems if systems.chosen is None else systems.judge
                 system = point.system
                 runtime.save(system, out, frontier=kept, metadata=about, like=bundle.like)
-        show(result, _frontier_text(result), as_json)
+        show(result, frontier_text(result), as_json)
 
 
 def stored_frontier(bundle: Any, model: Path) -> Frontier:
@@ -154,12 +156,13 @@ def frontier_result(frontier: Frontier) -> dict[str, Any]:
     return {
         "scoring": str(frontier.scoring),
         "rows": frontier.n_rows,
-        "full": None if frontier.full is None else _point(frontier.full, frontier),
-        "points": [_point(point, frontier) for point in frontier.pareto()],
+        "full": None if frontier.full is None else point_result(frontier.full, frontier),
+        "points": [point_result(point, frontier) for point in frontier.pareto()],
     }
 
 
-def _point(point: Any, frontier: Frontier) -> dict[str, Any]:
+def point_result(point: Any, frontier: Frontier) -> dict[str, Any]:
+    """One system: cost, score, saving, share of rows answered at each stage, and its label."""
     label = point.label if isinstance(point.label, dict) else {"label": point.label}
     full = frontier.full
     saving = None if full is None or not full.cost > 0 else 1 - point.cost / full.cost
@@ -172,22 +175,33 @@ def _point(point: Any, frontier: Frontier) -> dict[str, Any]:
     }
 
 
-def _frontier_text(result: dict[str, Any]) -> str:
-    points = [*result["points"], *([result["full"]] if result["full"] else [])]
+def frontier_text(result: dict[str, Any], most: int | None = None) -> str:
+    """The same for people: a line per system, the chosen one with a star.
+
+    Parameters
+    ----------
+    result : from :func:`frontier_result`, with ``chosen`` if there is one.
+    most : lines for systems; None is all. The chosen one is always among them.
+    """
+    chosen = result.get("chosen")
+    points = result["points"]
+    if most is not None and len(points) > most:
+        points = [points[round(i * (len(points) - 1) / (most - 1))] for i in range(most)]
+    if chosen is not None and chosen not in points:
+        points = sorted([*points, chosen], key=lambda point: (point["cost"], point["score"]))
+    points = [*points, *([result["full"]] if result["full"] else [])]
     lines = [
         [
             f"{point['cost']:.5g}",
             f"{point['score']:.4f}",
             "" if point["saving"] is None else f"{point['saving']:.0%}",
             " ".join(f"{share:.0%}" for share in point["stages"]),
-            str(point.get("method") or point.get("label") or ""),
+            str(point.get("method") or point.get("label") or "") + " *" * (point == chosen),
         ]
         for point in points
     ]
     text = table(["cost", result["scoring"], "saved", "answered at each stage", "by"], lines)
-    if "chosen" in result:
-        chosen = result["chosen"]
-        text += (
-            f"\n\nchosen: {result['scoring']} {chosen['score']:.4f} for {chosen['cost']:.5g} a row"
-        )
-    return f"{text}\n\n{len(result['points'])} systems on {result['rows']:,} rows"
+    if chosen is not None:
+        text += f"\n\n* chosen: {result['scoring']} {chosen['score']:.4f} for {chosen['cost']:.5g} a row"
+    shown = "" if most is None or len(result["points"]) <= most else f", {most} of them shown"
+    return f"{text}\n\n{len(result['points'])} systems on {result['rows']:,} rows{shown}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +10,7 @@ import typer
 
 from sparing.cli.console import AsJson, DataFile, ModelFile, Quiet, plain_errors, show
 from sparing.cli.measuring import load_whole, rows_to_measure
+from sparing.cli.options import near
 
 REPORT_EXAMPLES = """
 sparing report patients.sparing patients.csv --out report.html
@@ -53,11 +54,24 @@ def report(
         bundle = load_whole(model)
         measured = rows_to_measure(bundle, data, target, quiet)
         rows = measured.rows
+        check_segments(segment or (), data, [str(name) for name in rows.X.columns])
         result = write_report(
             bundle, rows.X, rows.y, out, segments=segment, examples=examples, title=title
         )
         result = {**result, "measured": measured.result()}
         show(result, f"{_headline(result['headline'])}\nwritten to {out}", as_json)
+
+
+def check_segments(wanted: Sequence[str], data: Path, columns: Sequence[str]) -> None:
+    """Raise on columns to compare by that the model does not know."""
+    from sparing._price_list import short
+
+    for name in wanted:
+        if name not in columns:
+            raise ValueError(
+                f"--segment {name!r} is not a column of {data} that the model was fitted on.{near(name, columns)} It "
+                f"has {short(columns)}."
+            )
 
 
 def _headline(found: Mapping[str, Any]) -> str:

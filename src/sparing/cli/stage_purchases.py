@@ -71,18 +71,18 @@ def purchases_text(stages: Sequence[dict[str, Any]], most: int = 8) -> str:
             names = [*names[: most - 1], f"and {len(names) - most + 1} more"]
         if free:
             names.append(f"{free} free")
-        share = f"{stage['share']:.0%}" if "share" in stage else ""
         rows.append(
             [
                 f"{stage['stage']} {stage['name']}",
-                share,
+                *([f"{stage['share']:.0%}"] if "share" in stage else []),
                 f"{stage['price']:.6g}",
                 ", ".join(names) or "nothing new",
             ]
         )
-    head = ["stage", "answers", "price so far", ""]
-    text = table([*head[:3]], [row[:3] for row in rows]).split("\n")
+    shares = ["answers"] if all("share" in stage for stage in stages) else []
+    head = ["stage", *shares, "price so far"]
+    text = table(head, [row[:-1] for row in rows]).split("\n")
     return "\n".join(
         [text[0] + "  buys"]
-        + [f"{line}  {row[3]}" for line, row in zip(text[1:], rows, strict=True)]
+        + [f"{line}  {row[-1]}" for line, row in zip(text[1:], rows, strict=True)]
     )
