@@ -85,10 +85,11 @@ def _add(digest: Any, name: str, values: NDArray[Any]) -> None:
     if values.dtype.kind != "O":
         digest.update(values.astype("<f8").tobytes())
         return
-    known = np.array([value is not None for value in values.tolist()])
-    levels, codes = np.unique(values[known].astype(str), return_inverse=True)
-    digest.update(json.dumps(levels.tolist()).encode())
-    digest.update(known.tobytes() + codes.astype("<i8").tobytes())
+    import pandas
+
+    codes, levels = pandas.factorize(values, sort=True)  # None is -1
+    digest.update(json.dumps(list(levels)).encode())
+    digest.update(codes.astype("<i8").tobytes())
 
 
 def fingerprint(path: str | PathLike[str]) -> str:

@@ -77,9 +77,9 @@ def check_apart(path: str | PathLike[str], *inputs: str | PathLike[str] | None) 
         if given is None or not target.exists() or not Path(given).exists():
             continue
         if target.samefile(given):
-            same = "" if str(target) == str(given) else f", the same file as {given}"
+            same = "" if str(target) == str(given) else f" (the same file as {given})"
             raise TableError(
-                f"--out {target}{same}, is read by this command and would be overwritten: name another file."
+                f"--out {target}{same} is what is read here and would be overwritten: name another file."
             )
 
 
