@@ -22,6 +22,7 @@ from sparing.displays import Curve, FrontierDisplay
 
 HERE = Path(__file__).parent
 DRAWN = (
+    "cascade",
     "adapt-gbrt",
     "adapt-gbrt-joint",
     "adapt-gbrt-confidence",

@@ -44,7 +44,10 @@ from sparing.system import Accounting, Stage, System
 Floats = NDArray[np.float64]
 
 
-ENCODE_TEXT = "Encode it inside the full model, in a Pipeline with a ColumnTransformer: prices stay those of the raw columns."
+ENCODE_TEXT = (
+    "Encode it inside the full model, in a Pipeline with a ColumnTransformer: prices stay those of the raw "
+    "columns."
+)
 """What to do with text that a full model does not take."""
 
 

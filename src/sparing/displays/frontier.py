@@ -201,11 +201,13 @@ class FrontierDisplay:
         ax.set_xlabel("average cost per row")
         ax.set_ylabel(self.score_name)
         if any(curve.name for curve in self.curves):
-            # Above the axes, where it covers nothing.
+            # Above the axes, where it covers nothing; long names side by side would squeeze the axes instead.
+            longest = max(len(label) for label in ax.get_legend_handles_labels()[1])
             ax.legend(
                 loc="lower left",
                 bbox_to_anchor=(-0.02, 1.0),
-                ncols=3,
+                ncols=3 if longest < 20 else 2,
+                fontsize="medium" if longest < 30 else "small",
                 frameon=False,
                 borderaxespad=0.2,
             )
