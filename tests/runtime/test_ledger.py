@@ -2,11 +2,13 @@
 
 import csv
 import json
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -544,3 +546,28 @@ def test_confidence_and_margin_gates_share_the_books(ledger):
 def test_source_error_says_what_was_paid():
     error = SourceError("x", paid=False)
     assert (error.paid, error.final, error.healthy) == (False, False, False)
+
+
+# -- files that are no ledgers ------------------------------------------------------------------------
+
+
+def test_other_files_are_named_and_stay_as_they_are(tmp_path):
+    path = tmp_path / "loans.csv"
+    path.write_text("age,income\n" * 100)
+    with pytest.raises(ValueError, match=r"loans\.csv is not a ledger.*Give a new file"):
+        Ledger(path)
+    assert path.read_text() == "age,income\n" * 100
+    with pytest.raises(
+        FileNotFoundError, match=r"no[/\\]such\.db cannot be made: there is no folder"
+    ):
+        Ledger(tmp_path / "no" / "such.db")
+    with pytest.raises(IsADirectoryError, match=r"is a folder: give a file in it"):
+        Ledger(tmp_path)
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("create table people (name text)")
+    with pytest.raises(ValueError, match=r"other\.db is a database with other tables"):
+        Ledger(other)
+    with closing(sqlite3.connect(other)) as connection:
+        tables = connection.execute("select name from sqlite_master").fetchall()
+    assert tables == [("people",)]

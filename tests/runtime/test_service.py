@@ -567,3 +567,20 @@ def test_serve_says_what_is_missing(monkeypatch):
         serve(lender(), no_keys=True, sources="nonsense")
     with pytest.raises(TypeError, match="not int"):
         create_app(3, keys=[KEY])
+
+
+def test_serve_says_what_is_wrong_with_the_address_or_the_books(tmp_path):
+    system = lender()
+    for port in (99999, -1, "8000"):
+        with pytest.raises(ValueError, match=f"port is {port!r}, must be a whole number from 0 to"):
+            serve(system, port=port, no_keys=True)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=f"Port {port} of 127.0.0.1 is in use.*choose another"):
+            serve(system, port=port, no_keys=True)
+    with pytest.raises(OSError, match=r"Host '192\.0\.2\.1' is no address of this machine"):
+        serve(system, host="192.0.2.1", keys=[KEY])
+    path = tmp_path / "loans.csv"
+    path.write_text("age,income\n" * 100)
+    with pytest.raises(ValueError, match=r"loans\.csv is not a ledger"):
+        serve(system, no_keys=True, ledger=path)

@@ -61,12 +61,26 @@ class Store:
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
         self._inherited: list[sqlite3.Connection | None] = []
+        try:
+            with _errors_naming(self.path):
+                self._make()
+        except BaseException:
+            self.close()
+            raise
+
+    def _make(self) -> None:
+        """Tables, where there are none yet."""
         with self.transaction() as connection:
+            (found,) = connection.execute("pragma user_version").fetchone()
+            if not found and connection.execute("select 1 from sqlite_master limit 1").fetchone():
+                raise ValueError(
+                    f"{self.path} is a database with other tables in it, not a ledger: give the ledger a file of its "
+                    "own."
+                )
             # One statement at a time: executescript would commit the transaction.
             for statement in _TABLES.split(";\n"):
                 if statement.strip():
                     connection.execute(statement)
-            (found,) = connection.execute("pragma user_version").fetchone()
             if found not in (0, FORMAT):
                 raise ValueError(
                     f"{self.path} is a ledger of format {found}, this version of sparing reads {FORMAT}."
@@ -85,10 +99,14 @@ class Store:
                 isolation_level=None,
                 check_same_thread=False,
             )
-            connection.row_factory = sqlite3.Row
-            _switch_to_wal(connection, self._busy_timeout)
-            connection.execute(f"pragma synchronous = {self._synchronous}")
-            connection.execute("pragma secure_delete = on")
+            try:
+                connection.row_factory = sqlite3.Row
+                _switch_to_wal(connection, self._busy_timeout)
+                connection.execute(f"pragma synchronous = {self._synchronous}")
+                connection.execute("pragma secure_delete = on")
+            except BaseException:
+                connection.close()
+                raise
             self._connection = connection
         return self._connection
 
@@ -119,6 +137,31 @@ class Store:
             self._connection = None
 
 
+@contextmanager
+def _errors_naming(path: Path) -> Iterator[None]:
+    """Say which file cannot be opened, and what to do about it."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"The ledger {path} cannot be made: there is no folder {path.parent}. Make it first."
+        )
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"The ledger {path} is a folder: give a file in it, {path / 'books.db'}."
+        )
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise OSError(
+            f"The ledger {path} cannot be opened: {error}. Look whether this process may write there, and whether "
+            "another one holds it."
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise ValueError(
+            f"{path} is not a ledger, and it stays as it is: {error}. Give a new file, which is then made, or one that "
+            "a ledger wrote."
+        ) from error
+
+
 def _switch_to_wal(connection: sqlite3.Connection, patience: float) -> None:
     # The first switch of a new file does not wait for others who do the same: SQLite's timeout is not asked.
     until = time.monotonic() + patience
@@ -126,7 +169,8 @@ def _switch_to_wal(connection: sqlite3.Connection, patience: float) -> None:
         try:
             connection.execute("pragma journal_mode = wal")
             return
-        except sqlite3.OperationalError:
-            if time.monotonic() > until:
+        except sqlite3.OperationalError as error:
+            for_ever = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_READONLY
+            if for_ever or time.monotonic() > until:
                 raise
             time.sleep(0.01)

@@ -11,8 +11,6 @@ from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 
-KEYS_VARIABLE = "SPARING_KEYS"
-"""Environment variable from which ``serve`` takes keys, separated by commas, when it gets none."""
 SHORTEST = 16
 """Characters a key has at least: shorter ones can be guessed."""
 

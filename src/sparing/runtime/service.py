@@ -10,9 +10,11 @@ lever are each process's own.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import logging
 import os
+import socket
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -23,7 +25,7 @@ from sparing.runtime._service_activity import Activity
 from sparing.runtime._service_answers import Answers
 from sparing.runtime._service_client import ClientDesk
 from sparing.runtime._service_guard import Guard
-from sparing.runtime._service_keys import KEYS_VARIABLE, Keys, Rates, is_loopback, read_keys
+from sparing.runtime._service_keys import Keys, Rates, is_loopback, read_keys
 from sparing.runtime._service_lever import Lever, Serving
 from sparing.runtime._service_log import LOGGER, log_settings
 from sparing.runtime._service_metrics import Metrics
@@ -39,6 +41,9 @@ from sparing.runtime.session import Session
 from sparing.system import System
 
 __all__ = ["create_app", "read_keys", "serve"]
+
+KEYS_VARIABLE = "SPARING_KEYS"
+"""Environment variable from which :func:`serve` takes keys, separated by commas, when it gets none."""
 
 KeysLike = Mapping[str, str] | Iterable[str]
 
@@ -308,6 +313,11 @@ def serve(
     options
         More parameters of :func:`create_app`: ``limits``, ``pacer``, ``policy``, ``rate``, ``operator_keys``, ...
 
+    Raises
+    ------
+    ValueError, OSError
+        The bundle, the ledger, the keys, the host or the port cannot be used; the message says why.
+
     Examples
     --------
     >>> from sparing.runtime._examples import lender
@@ -315,6 +325,8 @@ def serve(
     Traceback (most recent call last):
     ValueError: no_keys serves this machine alone, and host is '0.0.0.0': give keys, or use 127.0.0.1.
     """
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
+        raise ValueError(f"port is {port!r}, must be a whole number from 0 to 65535.")
     try:
         import uvicorn
     except ImportError as error:
@@ -337,6 +349,7 @@ def serve(
             grace=grace,
             **options,
         )
+        _check_address(host, port)
         logging.captureWarnings(True)
         uvicorn.run(
             app,
@@ -355,6 +368,30 @@ def serve(
         logging.captureWarnings(False)
         if books is not None and books is not ledger:
             books.close()
+
+
+def _check_address(host: str, port: int) -> None:
+    """Raise an OSError that says why an address cannot be listened on: uvicorn would end the process instead."""
+    nowhere = f"Host {host!r} is no address of this machine: use 127.0.0.1, or 0.0.0.0 for all."
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise OSError(nowhere) from error
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        if (
+            os.name == "posix"
+        ):  # as uvicorn does: what was served here a moment ago is not in the way
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except OSError as error:
+            why = {
+                errno.EADDRINUSE: f"Port {port} of {host} is in use: end what listens there, or choose another port.",
+                errno.EACCES: f"Port {port} of {host} is not for this user: choose one from 1024 on.",
+                errno.EADDRNOTAVAIL: nowhere,
+            }
+            other = f"Port {port} of {host} cannot be listened on: {error.strerror}."
+            raise OSError(why.get(error.errno or 0, other)) from error
 
 
 def _found_keys(keys: KeysLike, keys_file: str | os.PathLike[str] | None) -> KeysLike:
