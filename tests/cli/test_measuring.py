@@ -50,11 +50,12 @@ def test_the_rows_are_known_again_in_another_form(fitted, tmp_path):
         assert not rows_to_measure(bundle, tmp_path / "other.csv", None).kept_aside
 
 
-def test_files_from_before_rows_were_known_are_known_by_their_bytes(fitted, tmp_path):
+def test_rows_are_known_by_their_bytes_as_well(fitted, tmp_path):
     bundle, data = load(fitted[1]), fitted[1].parent / "patients.csv"
-    about = {key: value for key, value in bundle.metadata.items() if key != "content"}
-    save(bundle, tmp_path / "m.sparing", metadata=about)
-    assert rows_to_measure(load(tmp_path / "m.sparing"), data, None).kept_aside
+    without = {key: value for key, value in bundle.metadata.items() if key != "content"}
+    for about in (without, {**without, "content": "of another way to read"}):
+        save(bundle, tmp_path / "m.sparing", metadata=about)
+        assert rows_to_measure(load(tmp_path / "m.sparing"), data, None).kept_aside
 
 
 def test_json_says_what_was_measured(run, fitted, tmp_path):

@@ -1,7 +1,14 @@
 import pytest
 
 from sparing._methods import SWEEPS
-from sparing.cli.options import check_budget, known_scoring, methods, near
+from sparing.cli.options import (
+    check_budget,
+    check_guarantee,
+    check_numbers,
+    known_scoring,
+    methods,
+    near,
+)
 
 
 def test_methods():
@@ -31,3 +38,13 @@ def test_budgets():
 
 def test_nothing_comes_near():
     assert near("xyz", ["age"]) == ""
+
+
+def test_promises_and_numbers_that_can_be_used():
+    check_guarantee(0.95, 0.01, "accuracy")
+    check_guarantee(0.95, None, "roc_auc")
+    check_guarantee(None, 0.01, "roc_auc")
+    check_numbers(0, None)
+    check_numbers(3, -1)
+    with pytest.raises(ValueError, match="--seed"):
+        check_numbers(2**32, 1)

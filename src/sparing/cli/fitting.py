@@ -12,7 +12,13 @@ import typer
 
 from sparing.cli.console import AsJson, DataFile, Drop, Quiet, Target, Text, plain_errors, say, show
 from sparing.cli.inspecting import frontier_result, frontier_text, point_result
-from sparing.cli.options import check_budget, known_scoring, methods
+from sparing.cli.options import (
+    check_budget,
+    check_guarantee,
+    check_numbers,
+    known_scoring,
+    methods,
+)
 from sparing.cli.pricing import read_prices
 from sparing.cli.stage_purchases import purchases, purchases_text
 
@@ -101,8 +107,12 @@ def fit(
         from sparing.tables.writing import check_apart, check_folder
 
         began = time.perf_counter()
+        if budget is None and tolerance is None:
+            tolerance = 0.01
         check_budget(budget)
+        check_numbers(seed, jobs)
         raced, scoring = methods(method), known_scoring(scoring)
+        check_guarantee(guarantee, tolerance, scoring)
         check_folder(out)
         check_apart(out, data, costs)
         rows = read_labelled(data, target, drop=drop or (), text=text or ())
@@ -117,8 +127,6 @@ def fit(
             f"{prices.total:.6g}",
             quiet,
         )
-        if budget is None and tolerance is None:
-            tolerance = 0.01
         classifier = BudgetedClassifier(
             full_model(estimator, rows.X),
             method=raced,
@@ -201,7 +209,8 @@ def loss_result(classifier: Any) -> dict[str, float]:
 def loss_text(result: dict[str, Any]) -> str:
     """How far the score may be off on other rows than those it was chosen on."""
     loss = result["loss"]
-    hint = "" if result["promised"] else "; for a promise give --guarantee 0.95"
+    can_promise = result["scoring"] == "accuracy" and not result["promised"]
+    hint = "; for a promise give --guarantee 0.95" if can_promise else ""
     return (
         f"chosen on these {result['validation_rows']:,} rows, where it loses {loss['value']:.4f} to the full model; on "
         f"new rows {loss['low']:.4f} to {loss['high']:.4f} ({loss['level']:.0%} interval, a little too good as the "

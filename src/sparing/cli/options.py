@@ -19,6 +19,39 @@ def check_budget(budget: float | None) -> None:
         raise ValueError(f"--budget is {budget:g}: a cost per row is 0 or more.")
 
 
+def check_guarantee(guarantee: float | None, tolerance: float | None, scoring: str) -> None:
+    """Raise on a promise about a score that is no mean over rows.
+
+    Examples
+    --------
+    >>> check_guarantee(0.95, 0.01, "roc_auc")
+    Traceback (most recent call last):
+    ValueError: --guarantee promises a tolerance of accuracy, not of roc_auc: leave --scoring out, or give --budget ...
+    """
+    if guarantee is not None and tolerance is not None and scoring != "accuracy":
+        raise ValueError(
+            f"--guarantee promises a tolerance of accuracy, not of {scoring}: leave --scoring out, or give --budget "
+            "and no --tolerance."
+        )
+
+
+def check_numbers(seed: int, jobs: int | None) -> None:
+    """Raise on a seed or a number of fits at the same time that mean nothing.
+
+    Examples
+    --------
+    >>> check_numbers(0, 0)
+    Traceback (most recent call last):
+    ValueError: --jobs is 0: give the number of fits at the same time, or -1 for all cores.
+    """
+    if not 0 <= seed < 2**32:
+        raise ValueError(f"--seed is {seed}: give a whole number from 0 to {2**32 - 1}.")
+    if jobs == 0:
+        raise ValueError(
+            "--jobs is 0: give the number of fits at the same time, or -1 for all cores."
+        )
+
+
 def methods(names: str) -> str | list[str]:
     """What ``--method`` means to ``BudgetedClassifier``: one name or a list.
 
