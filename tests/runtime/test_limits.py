@@ -271,3 +271,32 @@ def test_a_question_about_nobody_does_not_open_the_breaker():
     with pytest.raises(NoAnswerError, match="knows no entity 'zoe'"):
         session.predict("zoe")
     assert session.predict("anna").cost == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "words"),
+    [
+        ({"per_window": 40}, TypeError, "per_window is 40, must be a mapping of seconds to money"),
+        ({"per_entity": "40"}, ValueError, "per_entity is '40', must be a number"),
+        ({"per_entity": True}, ValueError, "per_entity is True, must be a number"),
+        ({"per_window": {"hour": 40}}, ValueError, "per_window has 'hour': 40; give seconds"),
+        ({"per_window": {3600: "40"}}, ValueError, "per_window has 3600: '40'; give seconds"),
+    ],
+)
+def test_limits_say_what_is_wrong_with_them(settings, kind, words):
+    with pytest.raises(kind, match=words):
+        Limits(**settings)
+
+
+def test_a_purse_remembers_only_entities_that_have_cost_something_under_a_cap():
+    purse, capped = Purse(Clock()), Limits(per_entity=0.3)
+    for i in range(50):
+        purse.claim(i, [want(1.0)], limits=Limits(per_window={60: 1000.0}))
+        purse.claim(i, [want(0.0)], limits=capped)
+        paid_back = [purse.claim(i, [want(p)], limits=capped).calls[0] for p in (0.1, 0.2)]
+        purse.close_calls([Outcome(call.key, None, False) for call in paid_back])
+    assert not purse._by_entity
+    with pytest.raises(LimitError):
+        purse.claim(0, [want(0.4)], limits=capped)
+    purse.claim(0, [want(0.3)], limits=capped)
+    assert list(purse._by_entity) == [0]

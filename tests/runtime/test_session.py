@@ -722,3 +722,34 @@ def test_repr():
     assert repr(session) == "Session of 2 stages, sources ['mock'], no ledger"
     assert "degraded, reason=" in repr(session.predict("bert"))
     assert session.breakers == {"mock": "closed"}
+
+
+# -- what a session is made of ------------------------------------------------------------------------
+
+
+def test_a_single_source_is_a_list_of_one():
+    system, people = lender()
+    source = MappingSource(people, ["income", "bureau"])
+    assert Session(system, source).predict("anna").cost == 1.0
+
+
+@pytest.mark.parametrize(
+    ("sources", "words"),
+    [
+        ([{"age": 1}], r"has a dict where a Source belongs: wrap it, MappingSource\("),
+        ([len], r"where a Source belongs: wrap it, CallableSource\("),
+        ([MappingSource], r"the class MappingSource: make one"),
+        ({"age": 1}, "sources is a Source or a list of them, not a dict"),
+        (3, "not a int"),
+    ],
+)
+def test_what_is_no_source_is_named(sources, words):
+    with pytest.raises(TypeError, match=words):
+        Session(lender()[0], sources)
+
+
+def test_paths_are_opened_by_whoever_closes_them():
+    with pytest.raises(TypeError, match=r"ledger is the path 'books\.db': open it, Ledger\("):
+        Session(lender()[0], [], ledger="books.db")
+    with pytest.raises(TypeError, match=r"not a str; a file is read with load\(path\)"):
+        Session("model.sparing", [])

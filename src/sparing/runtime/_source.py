@@ -143,3 +143,30 @@ def _columns(item: Hashable, columns: Iterable[Hashable], name: str) -> tuple[Ha
     if isinstance(columns, str):
         raise TypeError(f"Columns of item {item!r} of source {name!r}: give a list, [{columns!r}].")
     return tuple(columns)
+
+
+def source_list(sources: Any) -> list[Source]:
+    """Sources as a list, which may be given as a single one.
+
+    Examples
+    --------
+    >>> source_list([{"age": 1}])
+    Traceback (most recent call last):
+    TypeError: sources has a dict where a Source belongs: wrap it, MappingSource(table, items).
+    """
+    if isinstance(sources, Source):
+        return [sources]
+    if isinstance(sources, str | bytes | Mapping) or not isinstance(sources, Iterable):
+        raise TypeError(f"sources is a Source or a list of them, not a {type(sources).__name__}.")
+    found = list(sources)
+    for source in found:
+        if isinstance(source, Source):
+            continue
+        name = type(source).__name__
+        if isinstance(source, type) and issubclass(source, Source):
+            raise TypeError(
+                f"sources has the class {source.__name__}: make one, {source.__name__}(...)."
+            )
+        wrapper = "CallableSource(function" if callable(source) else "MappingSource(table"
+        raise TypeError(f"sources has a {name} where a Source belongs: wrap it, {wrapper}, items).")
+    return found

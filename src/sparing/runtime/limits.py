@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Literal
 
 from sparing.runtime._claim import Call, Claim, Outcome, Want, new_key
@@ -52,10 +53,17 @@ class Limits:
     per_window: Mapping[float, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.per_entity is not None and not self.per_entity >= 0:
+        if self.per_entity is not None and not (
+            _is_number(self.per_entity) and self.per_entity >= 0
+        ):
             raise ValueError(f"per_entity is {self.per_entity!r}, must be a number ≥ 0.")
+        if not isinstance(self.per_window, Mapping):
+            raise TypeError(
+                f"per_window is {self.per_window!r}, must be a mapping of seconds to money: {{3600: 500}} is 500 in "
+                "any hour."
+            )
         for seconds, cap in self.per_window.items():
-            if not (seconds > 0 and cap >= 0):
+            if not (_is_number(seconds) and _is_number(cap) and seconds > 0 and cap >= 0):
                 raise ValueError(
                     f"per_window has {seconds!r}: {cap!r}; give seconds > 0 and money ≥ 0."
                 )
@@ -92,6 +100,10 @@ class Limits:
                     f"{before:.10g} were spent in the last {seconds:.10g} s; another {price:.10g} for entity "
                     f"{entity!r} would go over the limit of {cap:.10g}."
                 )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def over(amount: float, cap: float) -> bool:
@@ -162,14 +174,18 @@ class Purse:
     """Books of one process, for sessions without a ledger: it knows what was spent and forgets every value.
 
     It has the methods of a ledger that a session calls.
+
+    With a cap per entity it remembers one sum for every entity that has cost something, for as long as it lives: an
+    entity may come back at any time, and its cap holds then as well. With many entities use a ledger, which keeps
+    purchases in its file. Without such a cap nothing is kept by entity.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._by_entity: defaultdict[Hashable, float] = defaultdict(float)
+        self._by_entity: dict[Hashable, tuple[float, int]] = {}  # spent, and in how many bookings
         self._buckets: defaultdict[float, dict[int, float]] = defaultdict(dict)
-        self._open: dict[str, tuple[Hashable, float, float]] = {}
+        self._open: dict[str, tuple[Hashable, float, float, bool]] = {}
 
     def claim(
         self,
@@ -191,7 +207,7 @@ class Purse:
             limits.check(
                 entity,
                 sum(prices) + call_price,
-                lambda: self._by_entity[entity],
+                lambda: self._by_entity.get(entity, (0.0, 0))[0],
                 lambda seconds: self._spent_in(seconds, now),
             )
             calls = []
@@ -206,8 +222,11 @@ class Purse:
         return Claim(tuple(calls), asking=asked)
 
     def _book(self, key: str, entity: Hashable, price: float, now: float, limits: Limits) -> None:
-        self._open[key] = (entity, price, now)
-        self._by_entity[entity] += price
+        counted = limits.per_entity is not None and price > 0
+        self._open[key] = (entity, price, now, counted)
+        if counted:
+            spent, bookings = self._by_entity.get(entity, (0.0, 0))
+            self._by_entity[entity] = (spent + price, bookings + 1)
         for seconds in limits.per_window:
             buckets = self._buckets[seconds]
             bucket = int(now // (seconds / BUCKETS))
@@ -224,10 +243,16 @@ class Purse:
         """Give back what surely was not paid."""
         with self._lock:
             for outcome in outcomes:
-                entity, price, opened = self._open.pop(outcome.key)
+                entity, price, opened, counted = self._open.pop(outcome.key)
                 if outcome.values is None and outcome.paid is False:
-                    self._by_entity[entity] -= price
+                    if counted:
+                        self._give_back(entity, price)
                     for seconds, buckets in self._buckets.items():
                         bucket = int(opened // (seconds / BUCKETS))
                         if bucket in buckets:
                             buckets[bucket] -= price
+
+    def _give_back(self, entity: Hashable, price: float) -> None:
+        spent, bookings = self._by_entity.pop(entity)
+        if bookings > 1:
+            self._by_entity[entity] = (spent - price, bookings - 1)

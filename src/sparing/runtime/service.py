@@ -32,7 +32,7 @@ from sparing.runtime._service_metrics import Metrics
 from sparing.runtime._service_openapi import ABOUT
 from sparing.runtime._service_paths import FastAPI, HTTPException, add_paths, http_problem
 from sparing.runtime._service_token import Tokens
-from sparing.runtime._source import Source
+from sparing.runtime._source import Source, source_list
 from sparing.runtime.bundle import load
 from sparing.runtime.ledger import Ledger
 from sparing.runtime.limits import Limits, Policy
@@ -50,7 +50,7 @@ KeysLike = Mapping[str, str] | Iterable[str]
 
 def create_app(
     bundle: System | str | os.PathLike[str] | Any,
-    sources: Sequence[Source] = (),
+    sources: Source | Sequence[Source] = (),
     *,
     ledger: Ledger | None = None,
     limits: Limits | None = None,
@@ -139,6 +139,7 @@ def create_app(
     ('defaults', 5.0, ['bureau'])
     """
     system = _system(bundle)
+    sources = source_list(sources)
     known = _keys(keys, no_keys)
     if no_keys and operator_keys is not None:
         raise ValueError("operator_keys are given, and no_keys says to serve without: choose one.")
@@ -273,7 +274,7 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
-    sources: Sequence[Source] | str = (),
+    sources: Source | Sequence[Source] | str = (),
     ledger: Ledger | str | os.PathLike[str] | None = None,
     keys: KeysLike = (),
     keys_file: str | os.PathLike[str] | None = None,
@@ -417,4 +418,4 @@ def _named(name: str) -> Sequence[Source]:
     if found is None:
         raise ValueError(f"Module {module!r} has no {attribute!r}.")
     made = found() if callable(found) else found
-    return [made] if isinstance(made, Source) else list(made)
+    return source_list(made)

@@ -8,6 +8,7 @@ in memory, and a stage is asked exactly as a batch would ask it (``_asking``).
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, Literal, Self
@@ -16,7 +17,7 @@ from sparing.runtime._answer import Answer, NoAnswerError
 from sparing.runtime._drivers import Flow, Loop, Threads
 from sparing.runtime._flow import Desk, outcome_of
 from sparing.runtime._plan import Derive
-from sparing.runtime._source import Source, SourceError
+from sparing.runtime._source import Source, SourceError, source_list
 from sparing.runtime.ledger import Ledger
 from sparing.runtime.limits import Limits, Policy, Purse
 from sparing.runtime.pacing import Pacer
@@ -35,7 +36,7 @@ class Session:
     Parameters
     ----------
     system : System or fitted classifier
-    sources : sequence of Source
+    sources : Source or sequence of Source
         Who sells which items. Columns whose items nobody sells must be passed in ``known``.
     ledger : Ledger, optional
         Books: nothing is bought twice within its time to live, whatever crashes.
@@ -84,7 +85,7 @@ class Session:
     def __init__(
         self,
         system: System | Any,
-        sources: Sequence[Source],
+        sources: Source | Sequence[Source],
         *,
         ledger: Ledger | None = None,
         limits: Limits | None = None,
@@ -94,6 +95,15 @@ class Session:
         like: Any = None,
     ) -> None:
         system = getattr(system, "system_", system)
+        if not hasattr(system, "stages"):
+            raise TypeError(
+                f"A session serves a system, a bundle or a fitted classifier, not a {type(system).__name__}; a file is "
+                "read with load(path)."
+            )
+        if isinstance(ledger, str | os.PathLike):
+            raise TypeError(
+                f"ledger is the path {str(ledger)!r}: open it, Ledger({str(ledger)!r}), and close it when all is done."
+            )
         for stage in system.stages:
             if not getattr(stage.predictor, "available", True):
                 raise ValueError(
@@ -111,7 +121,7 @@ class Session:
         self.limits = Limits() if limits is None else limits
         self._desk = Desk(
             system,
-            sources,
+            source_list(sources),
             book=Purse() if ledger is None and limits is not None else ledger,
             limits=self.limits,
             policy=self.policy,
