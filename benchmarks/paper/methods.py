@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from peers.lightgbm_gate import fit_lightgbm, gated_systems
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from paper.datasets import Problem
 from sparing import (
@@ -141,17 +140,18 @@ def cascade(problem: Problem, *, stage_estimator: str, cv: int) -> Systems:
 
 
 def budget_prune(problem: Problem, *, shares: int, keep_free: bool) -> Systems:
-    """f0 itself, pruned by the validation rows as in the paper; nothing where f0 is no forest."""
-    if not isinstance(problem.full_model.estimator, RandomForestClassifier | ExtraTreesClassifier):
+    """f0 itself, pruned by its out-of-bag rows: validation rows only choose. Nothing where f0 is no such forest."""
+    if not getattr(problem.full_model.estimator, "bootstrap", False):
         return {}
     clf = BudgetPruneClassifier(
         problem.full_model.estimator,
         feature_costs=problem.costs,
         cost_penalty=np.logspace(-3, 0, shares) / problem.costs.total,
         keep_free=keep_free,
+        pruning="oob",
         random_state=0,
     )
-    return {"budget-prune": clf.fit(problem.validation.X, problem.validation.y).staged_systems()}
+    return {"budget-prune": clf.fit(problem.train.X, problem.train.y).staged_systems()}
 
 
 def gated(systems: Sequence[System]) -> list[System]:

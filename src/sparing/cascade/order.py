@@ -3,7 +3,8 @@
 A judge (``judges.py``) says how wrong and how unsure a stage on any set of columns would be on held-out rows; an order
 is judged by what the whole cascade would lose and cost with the best thresholds (``StageScores.value``). Starts come
 from giving up the offer that is worth least for its price, one after the other, and from buying the best for its
-price; then offers are moved to other places as long as that helps. (Random starts end at the same value.)
+price; then offers are moved to other places as long as that helps. On Letters five random starts ended within 2% of
+these two, so none are made.
 """
 
 from __future__ import annotations
