@@ -13,48 +13,25 @@ Called by ``linear``. Nothing here knows data or losses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csc_array, csr_array
-from scipy.sparse.csgraph import connected_components
 
 from sparing.costs import FeatureCosts
+from sparing.engines.group_levels import (
+    TINY,
+    Booleans,
+    Floats,
+    Integers,
+    Level,
+    lengths_of,
+    levels_of,
+    quotient,
+)
+from sparing.engines.group_overlaps import minimise_smoothed, prox_overlapping
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
-Booleans = NDArray[np.bool_]
-
-_TINY = float(np.finfo(float).tiny)
-_SWEEPS = 40
-_NEWTON_STEPS = 200
-
-
-class _Level(NamedTuple):
-    """Groups that share no row: everything about them is one vectorised pass.
-
-    ``label[row]`` is the group of a row; the last label means "in no group here" and has weight 0.
-    """
-
-    label: Integers
-    weights: Floats
-
-    def norms(self, lengths: Floats) -> Floats:
-        """Norm of each group, from the lengths of the rows."""
-        return np.sqrt(np.bincount(self.label, lengths * lengths, minlength=len(self.weights)))
-
-    def taken(self, lengths: Floats) -> Floats:
-        """Share of each row that the proximal operator of these groups alone takes away: 1 makes it zero."""
-        share = self.weights / np.maximum(np.maximum(self.norms(lengths), self.weights), _TINY)
-        return share[self.label]
-
-    def times(self, factor: float) -> _Level:
-        return _Level(self.label, self.weights * factor)
-
-    def at(self, rows: Integers) -> _Level:
-        # Labels of emptied groups stay: they have norm 0 and touch nothing.
-        return _Level(self.label[rows], self.weights)
+__all__ = ["Booleans", "Floats", "GroupPenalty", "Integers"]
 
 
 class GroupPenalty:
@@ -116,14 +93,9 @@ class GroupPenalty:
         ordered = sorted(merged, key=lambda rows: (len(rows), rows))
         kept = tuple(np.array(rows, dtype=np.intp) for rows in ordered)
         left = np.array([merged[rows] for rows in ordered])
-        height, tangled = _heights(kept, n_rows)
-        levels = tuple(
-            _level(np.flatnonzero(height == h), kept, left, n_rows)
-            for h in range(int(height.max(initial=-1)) + 1)
-        )
-        self._set(levels, tangled)
+        self._set(*levels_of(kept, left, n_rows))
 
-    def _set(self, levels: tuple[_Level, ...], tangled: Booleans) -> None:
+    def _set(self, levels: tuple[Level, ...], tangled: Booleans) -> None:
         self._levels, self._tangled = levels, tangled
         self.n_rows, self.laminar = len(tangled), not tangled.any()
 
@@ -179,14 +151,11 @@ class GroupPenalty:
 
     def with_free_rows(self, n: int) -> GroupPenalty:
         """Penalty of a matrix with ``n`` more rows at the end, free of charge: the intercepts."""
-        levels = tuple(
-            _Level(np.append(level.label, np.full(n, len(level.weights) - 1)), level.weights)
-            for level in self._levels
-        )
+        levels = tuple(level.with_free_rows(n) for level in self._levels)
         return self._like(levels, np.append(self._tangled, np.zeros(n, dtype=bool)))
 
     @staticmethod
-    def _like(levels: tuple[_Level, ...], tangled: Booleans) -> GroupPenalty:
+    def _like(levels: tuple[Level, ...], tangled: Booleans) -> GroupPenalty:
         other = object.__new__(GroupPenalty)
         other._set(levels, tangled)
         return other
@@ -201,7 +170,7 @@ class GroupPenalty:
 
     def value(self, W: Floats) -> float:
         """Penalty of W."""
-        lengths = _lengths(W)
+        lengths = lengths_of(W)
         return float(sum(level.norms(lengths) @ level.weights for level in self._levels))
 
     def support(self, W: Floats) -> Booleans:
@@ -226,17 +195,15 @@ class GroupPenalty:
         levels = tuple(level.times(step) for level in self._levels)
         return self._prox(W, levels, [] if dual is None else dual, tol)
 
-    def _prox(
-        self, W: Floats, levels: tuple[_Level, ...], dual: list[Floats], tol: float
-    ) -> Floats:
-        lengths = _lengths(W)
+    def _prox(self, W: Floats, levels: tuple[Level, ...], dual: list[Floats], tol: float) -> Floats:
+        lengths = lengths_of(W)
         kept = np.ones_like(lengths)
         for level in levels:
             kept *= 1.0 - level.taken(lengths * kept)
         if not self.laminar:
             rows = np.flatnonzero(self._tangled)
-            left = _prox_tangled(lengths[rows], [level.at(rows) for level in levels], dual, tol)
-            kept[rows] = _ratio(left, lengths[rows])
+            left = prox_overlapping(lengths[rows], [level.at(rows) for level in levels], dual, tol)
+            kept[rows] = quotient(left, lengths[rows])
         return W * kept[:, None]
 
     def minimise_quadratic(self, H: Floats, B: Floats) -> Floats:
@@ -244,22 +211,16 @@ class GroupPenalty:
 
         One linear system of that size per step, some thirty steps, whatever the groups and the condition of H.
         """
-        levels = [_Level(np.tile(level.label, B.shape[1]), level.weights) for level in self._levels]
+        levels = [Level(np.tile(level.label, B.shape[1]), level.weights) for level in self._levels]
         b = B.T.ravel()
-        try:
-            start = np.asarray(np.linalg.solve(H, b), dtype=np.float64)
-        except (
-            np.linalg.LinAlgError
-        ):  # columns that repeat each other, and a ridge lost in rounding
-            start = np.asarray(np.linalg.lstsq(H, b)[0], dtype=np.float64)
-        return _smoothed_newton(H, b, start, levels, []).reshape(B.T.shape).T
+        return minimise_smoothed(H, b, None, levels, []).reshape(B.T.shape).T
 
     def gradient(self, W: Floats) -> Floats:
         """Sum of the gradients of the norms that are not zero."""
-        lengths = _lengths(W)
+        lengths = lengths_of(W)
         factor = np.zeros_like(lengths)
         for level in self._levels:
-            factor += _ratio(level.weights, level.norms(lengths))[level.label]
+            factor += quotient(level.weights, level.norms(lengths))[level.label]
         return W * factor[:, None]
 
     def hessian(self, W: Floats) -> Floats:
@@ -270,18 +231,18 @@ class GroupPenalty:
         array of shape (n_rows × n_columns, n_rows × n_columns)
         """
         n_rows, n_columns = W.shape
-        lengths = _lengths(W)
+        lengths = lengths_of(W)
         total = np.zeros((n_rows * n_columns,) * 2)
         diagonal = np.zeros(n_rows)
         for level in self._levels:
             norms = level.norms(lengths)
-            ratio = _ratio(level.weights, norms)
+            ratio = quotient(level.weights, norms)
             diagonal += ratio[level.label]
             kept = np.flatnonzero(ratio)
             if not len(kept):
                 continue
             one_hot = (level.label == kept[:, None]).astype(float)
-            unit = one_hot[:, None, :] * (W.T / np.maximum(norms[level.label], _TINY))
+            unit = one_hot[:, None, :] * (W.T / np.maximum(norms[level.label], TINY))
             unit = unit.reshape(len(kept), -1) * np.sqrt(ratio[kept])[:, None]
             total -= unit.T @ unit
         total[np.diag_indices_from(total)] += np.tile(diagonal, n_columns)
@@ -294,9 +255,9 @@ class GroupPenalty:
         left of −gradient after the nearest point of a sum of balls is, by Moreau, the proximal operator of those
         groups.
         """
-        lengths = _lengths(W)
+        lengths = lengths_of(W)
         zero = tuple(
-            _Level(level.label, np.where(level.norms(lengths) > 0, 0.0, level.weights))
+            Level(level.label, np.where(level.norms(lengths) > 0, 0.0, level.weights))
             for level in self._levels
         )
         return self._prox(-gradient - self.gradient(W), zero, [], 1e-12)
@@ -327,126 +288,3 @@ class GroupPenalty:
                 break
             X = self.prox(G, t, dual=dual, tol=1e-9)
         return t * (1.0 + 1e-9)
-
-
-def _lengths(W: Floats) -> Floats:
-    return np.sqrt(np.vecdot(W, W))
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    """Quotient, 0 where the denominator is 0."""
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-
-
-def _heights(groups: tuple[Integers, ...], n_rows: int) -> tuple[Integers, Booleans]:
-    """Level of each group, above all smaller groups that it meets, and the rows tied up in overlaps."""
-    height = np.zeros(len(groups), dtype=np.intp)
-    tangled = np.zeros(n_rows, dtype=bool)
-    sizes = np.array([len(group) for group in groups], dtype=np.intp)
-    rows = np.concatenate([*groups, np.empty(0, dtype=np.intp)])
-    if not len(groups) or np.bincount(rows).max() == 1:
-        return height, tangled
-    pointers = np.concatenate([[0], np.cumsum(sizes)])
-    incidence = csr_array((np.ones(len(rows)), rows, pointers), shape=(len(groups), n_rows))
-    common = csr_array(incidence @ incidence.T)
-    crossing = np.zeros(len(groups), dtype=bool)
-    for g in range(len(groups)):
-        meets = slice(common.indptr[g], common.indptr[g + 1])
-        others, counts = common.indices[meets], common.data[meets]
-        height[g] = height[others[others < g]].max(initial=-1) + 1
-        crossing[g] = np.any(counts < np.minimum(sizes[others], sizes[g]))
-    # One crossing pair ties up every group connected to it through common rows.
-    component = connected_components(common, directed=False)[1]
-    tied = np.isin(component, component[crossing])
-    tangled[rows[np.repeat(tied, sizes)]] = True
-    return height, tangled
-
-
-def _level(members: Integers, groups: tuple[Integers, ...], weights: Floats, n_rows: int) -> _Level:
-    label = np.full(n_rows, len(members), dtype=np.intp)
-    for position, g in enumerate(members):
-        label[groups[g]] = position
-    return _Level(label, np.append(weights[members], 0.0))
-
-
-def _prox_tangled(lengths: Floats, levels: list[_Level], dual: list[Floats], tol: float) -> Floats:
-    """Proximal operator of overlapping groups: the point is ``lengths`` − Σ of one vector per level, inside the balls.
-
-    Block-coordinate ascent, level by level. Strong convexity turns the duality gap into a distance: ‖x − x*‖² ≤ 2 gap.
-    """
-    if len(dual) != len(levels):
-        dual[:] = [np.zeros_like(lengths) for _ in levels]
-    x = lengths - sum(dual)
-    goal = 0.5 * (tol * float(np.linalg.norm(lengths))) ** 2
-    for _ in range(_SWEEPS):
-        gone = np.zeros(len(lengths), dtype=bool)
-        for position, level in enumerate(levels):
-            residual = x + dual[position]
-            share = level.taken(residual)
-            x, dual[position] = residual * (1.0 - share), residual * share
-            gone |= share == 1
-        if sum(_gap(level, piece, x) for level, piece in zip(levels, dual, strict=True)) <= goal:
-            # A group strictly inside its ball is zero at the optimum, and only in the limit here.
-            return np.where(gone, 0.0, x)
-    # Sweeps crawl where a group is about to become zero.
-    return np.maximum(_smoothed_newton(np.eye(len(x)), lengths, lengths, levels, dual), 0.0)
-
-
-def _gap(level: _Level, piece: Floats, x: Floats) -> float:
-    """Σ of weight‖x_g‖ − ⟨x_g, y_g⟩, written without the cancellation that would hide gaps below 1e-16."""
-    size, length = level.norms(x), level.norms(piece)
-    turn = _ratio(x, size[level.label]) - _ratio(piece, length[level.label])
-    angle = 0.5 * level.norms(turn) ** 2
-    slack = level.weights - length
-    # A piece that touches its ball does so up to rounding.
-    slack[slack < 1e-14 * level.weights] = 0.0
-    return float((size * (slack + length * angle))[:-1].sum())
-
-
-def _solved(H: Floats, b: Floats) -> Floats:
-    """Solution of Hx = b, the shortest one where columns repeat each other and the ridge is lost in rounding."""
-    try:
-        return np.asarray(np.linalg.solve(H, b), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(H, b)[0], dtype=np.float64)
-
-
-def _smoothed_newton(
-    H: Floats, b: Floats, x: Floats, levels: list[_Level], dual: list[Floats]
-) -> Floats:
-    """Minimiser of ½⟨x, Hx⟩ − ⟨b, x⟩ + Σ weight‖x_g‖ from x, its order of magnitude; ``dual`` gets the subgradients.
-
-    Norms are smoothed to √(‖·‖² + ε²) and ε is driven to zero, with the primal-dual linearisation of Chan, Golub and
-    Mulet (SIAM J. Sci. Comput. 20, 1999), which keeps Newton's method fast for small ε. Unlike sweeps and gradient
-    steps it does not crawl where a group is about to become zero, or where H is ill-conditioned.
-    """
-    scale, scale_b = (max(float(np.linalg.norm(v)), _TINY) for v in (x, b))
-    smoothing = 0.1
-    dual[:] = [np.zeros_like(x) for _ in levels]
-    pairs = [level.label[:, None] == level.label for level in levels]
-    for _ in range(_NEWTON_STEPS):
-        system, rest = H.copy(), b - H @ x
-        sizes = [np.hypot(level.norms(x), smoothing * scale)[level.label] for level in levels]
-        for level, size, piece, pair in zip(levels, sizes, dual, pairs, strict=True):
-            ratio = level.weights[level.label] / size
-            rest -= ratio * x
-            outer = np.outer(piece / size, x / size)
-            system -= np.where(pair, 0.5 * (outer + outer.T), 0.0)
-            system[np.diag_indices_from(system)] += ratio
-        move = _solved(system, rest)
-        for position, (level, size) in enumerate(zip(levels, sizes, strict=True)):
-            along = np.bincount(level.label, x * move, minlength=len(level.weights))[level.label]
-            weight = level.weights[level.label]
-            piece = (weight * (x + move) - dual[position] * along / size) / size
-            length = level.norms(piece)[level.label]
-            dual[position] = piece * np.minimum(1.0, weight / np.maximum(length, _TINY))
-        x = x + move
-        error = float(np.linalg.norm(b - H @ x - sum(dual))) / scale_b
-        if smoothing <= 1e-14 and error <= 1e-13:
-            break
-        if error <= smoothing:
-            smoothing = max(0.1 * smoothing, 1e-14)
-    for level in levels:
-        small = (level.norms(x) <= 1e-9 * scale) & (level.weights > 0)
-        x = np.where(small[level.label], 0.0, x)
-    return x
