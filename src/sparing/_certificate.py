@@ -44,6 +44,13 @@ class Finding:
     n : int
         Rows that say something about it.
     method : str
+
+    Examples
+    --------
+    >>> from sparing.guarantees import Finding
+    >>> finding = Finding("budget", "average cost", 5.0, 4.2, 4.7, 0.01, 300, "betting")
+    >>> finding.bound <= finding.limit
+    True
     """
 
     kind: str

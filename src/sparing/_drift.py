@@ -37,6 +37,20 @@ class Drift:
     cost_p_value : float
     text : str
         The same in words.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from sparing import AdaptLinClassifier, Frontier, Guarantee, certify
+    >>> from sparing.datasets import make_synthetic1
+    >>> from sparing.guarantees import check_drift
+    >>> X, y = make_synthetic1()
+    >>> clf = AdaptLinClassifier(SVC(), random_state=0).fit(X[::2], y[::2])
+    >>> frontier = Frontier.evaluate(clf, X[1::4], y[1::4])
+    >>> system, certificate, _ = certify(frontier, X[3::4], y[3::4], Guarantee(budget=1.9))
+    >>> drift = check_drift(certificate, system, X[1::4])
+    >>> drift.n, drift.moved
+    (250, False)
     """
 
     moved: bool

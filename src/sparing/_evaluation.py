@@ -43,6 +43,16 @@ class Point:
         Where the system comes from: method and settings.
     kept_error : float
         Share of wrong answers among the rows that are not sent to the full model; NaN when there are none.
+
+    Examples
+    --------
+    >>> from sparing import Frontier, GreedyMiserClassifier
+    >>> from sparing.datasets import make_synthetic1
+    >>> X, y = make_synthetic1()
+    >>> clf = GreedyMiserClassifier(n_estimators=5, cost_penalty=0, random_state=0).fit(X, y)
+    >>> point = Frontier.evaluate([clf], X, y).points[0]
+    >>> point.cost, point.stage_rates
+    (2.0, (1.0,))
     """
 
     system: System

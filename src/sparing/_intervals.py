@@ -41,6 +41,18 @@ class FrontierIntervals:
     resampled_costs, resampled_scores : arrays of shape (n_resamples, n_systems)
     resampled_full : array of shape (n_resamples, 2), or None
         Cost and score of the full model.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from sparing import AdaptLinClassifier, Frontier
+    >>> from sparing.datasets import make_synthetic1
+    >>> X, y = make_synthetic1()
+    >>> clf = AdaptLinClassifier(SVC(), random_state=0).fit(X[::2], y[::2])
+    >>> intervals = Frontier.evaluate([clf], X[1::2], y[1::2]).intervals()
+    >>> low, high = intervals.score[0]
+    >>> bool(low < clf.score(X[1::2], y[1::2]) < high)
+    True
     """
 
     level: float

@@ -21,7 +21,21 @@ Columns = NDArray[np.intp]
 
 
 class Predictor(Protocol):
-    """What answers at a stage. May also be one that :class:`ReadsByRow` or :class:`Decides`."""
+    """What answers at a stage. May also be one that :class:`ReadsByRow` or :class:`Decides`.
+
+    Examples
+    --------
+    A rule of thumb on one column:
+
+    >>> import numpy as np
+    >>> class Feverish:
+    ...     columns = np.array([0])
+    ...     def predict_proba(self, X):
+    ...         sick = np.where(np.asarray(X)[:, 0] > 38.0, 0.9, 0.2)
+    ...         return np.column_stack([1 - sick, sick])
+    >>> Feverish().predict_proba([[39.5]])
+    array([[0.1, 0.9]])
+    """
 
     @property
     def columns(self) -> Columns:
@@ -32,7 +46,21 @@ class Predictor(Protocol):
 
 
 class Gate(Protocol):
-    """What decides whether a row goes on. May also be one that :class:`ReadsByRow`."""
+    """What decides whether a row goes on. May also be one that :class:`ReadsByRow`.
+
+    Examples
+    --------
+    Children go on, whatever the predictor says:
+
+    >>> import numpy as np
+    >>> class Children:
+    ...     columns = np.array([1])
+    ...     reads_predictor = False
+    ...     def score(self, X, proba):
+    ...         return 16.0 - np.asarray(X)[:, 1]
+    >>> Children().score([[39.5, 4.0], [39.5, 40.0]], None) > 0
+    array([ True, False])
+    """
 
     @property
     def columns(self) -> Columns:
@@ -48,7 +76,18 @@ class Gate(Protocol):
 
 @runtime_checkable
 class ReadsByRow(Protocol):
-    """A predictor or gate, usually of trees, that reads fewer columns on some rows than on others."""
+    """A predictor or gate, usually of trees, that reads fewer columns on some rows than on others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Lazy:
+    ...     columns = np.array([0, 1])
+    ...     def columns_read(self, X):
+    ...         return np.column_stack([np.ones(len(X), bool), np.asarray(X)[:, 0] > 38.0])
+    >>> isinstance(Lazy(), ReadsByRow)
+    True
+    """
 
     def columns_read(self, X: Any) -> Booleans:
         """Columns tested for each row: bool of shape (n_rows, n_columns of X)."""
@@ -56,7 +95,20 @@ class ReadsByRow(Protocol):
 
 @runtime_checkable
 class Decides(Protocol):
-    """A predictor whose label is not always the most probable class, such as one with a tuned threshold."""
+    """A predictor whose label is not always the most probable class, such as one with a tuned threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Careful:
+    ...     columns = np.array([0])
+    ...     def predict_proba(self, X):
+    ...         return np.tile([0.7, 0.3], (len(X), 1))
+    ...     def decide(self, X):
+    ...         return (self.predict_proba(X)[:, 1] > 0.2).astype(int)
+    >>> isinstance(Careful(), Decides), Careful().decide([[1.0]])
+    (True, array([1]))
+    """
 
     def decide(self, X: Any) -> NDArray[np.intp]:
         """Class per row, as a position in the system's classes."""
@@ -75,6 +127,17 @@ class Stage:
         A row goes on when the gate's score is above it.
     name : str, default="stage"
         For people: "cheap", "full".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Feverish:
+    ...     columns = np.array([0])
+    ...     def predict_proba(self, X):
+    ...         sick = np.where(np.asarray(X)[:, 0] > 38.0, 0.9, 0.2)
+    ...         return np.column_stack([1 - sick, sick])
+    >>> Stage(Feverish(), ConfidenceGate(), 0.15, name="thermometer").columns
+    array([0])
     """
 
     predictor: Predictor
@@ -120,7 +183,14 @@ class ConfidenceGate:
 
 
 def columns_read(part: Predictor | Gate, X: Any, n_columns: int) -> Booleans:
-    """Columns a predictor or gate reads on each row; all of its own unless it knows better."""
+    """Columns a predictor or gate reads on each row; all of its own unless it knows better.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> columns_read(ConfidenceGate(), np.zeros((1, 3)), 3)
+    array([[False, False, False]])
+    """
     if isinstance(part, ReadsByRow):
         return part.columns_read(X)
     mask = np.zeros(n_columns, dtype=bool)

@@ -57,7 +57,20 @@ Floats = NDArray[np.float64]
 
 
 class PromiseError(ValueError):
-    """No system can be promised to do what was asked; the message says which number of rows might."""
+    """No system can be promised to do what was asked; the message says which number of rows might.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from sparing import AdaptLinClassifier, Frontier, Guarantee, certify
+    >>> from sparing.datasets import make_synthetic1
+    >>> X, y = make_synthetic1()
+    >>> clf = AdaptLinClassifier(SVC(), random_state=0).fit(X[::2], y[::2])
+    >>> frontier = Frontier.evaluate(clf, X[1::4], y[1::4])
+    >>> certify(frontier, X[3:60:4], y[3:60:4], Guarantee(tolerance=0.01))
+    Traceback (most recent call last):
+    sparing.guarantees.PromiseError: No system can be promised to keep this with confidence 0.95 from 15 ...
+    """
 
 
 @dataclass(frozen=True)
@@ -115,7 +128,20 @@ def _check(name: str, value: Any, low: float, high: float) -> None:
 
 
 class Certified(NamedTuple):
-    """A system and the certificate of what it promises."""
+    """A system and the certificate of what it promises; made by :func:`certify`.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from sparing import AdaptLinClassifier, Frontier, Guarantee, certify
+    >>> from sparing.datasets import make_synthetic1
+    >>> X, y = make_synthetic1()
+    >>> clf = AdaptLinClassifier(SVC(), random_state=0).fit(X[::2], y[::2])
+    >>> frontier = Frontier.evaluate(clf, X[1::4], y[1::4])
+    >>> found = certify(frontier, X[3::4], y[3::4], Guarantee(budget=1.9))
+    >>> found.certificate.n, bool(found.system.acquisition_cost(X[3::4]).mean() <= 1.9)
+    (250, True)
+    """
 
     system: System
     certificate: Certificate

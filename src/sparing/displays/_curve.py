@@ -35,6 +35,14 @@ class Curve:
         What it saves of the full model's cost.
     band : array of shape (n_points, 2) or None
         Ends of the interval of every score, drawn as a band.
+
+    Examples
+    --------
+    >>> from sparing.displays import Curve, FrontierDisplay
+    >>> display = FrontierDisplay.from_predictions([1, 2, 4], [0.8, 0.9, 0.95], name="boosted trees")
+    >>> curve, = display.curves
+    >>> isinstance(curve, Curve), curve.name, curve.costs
+    (True, 'boosted trees', array([1., 2., 4.]))
     """
 
     costs: Floats

@@ -14,7 +14,14 @@ _CHUNK_CELLS = 1 << 22
 
 
 class Interval(NamedTuple):
-    """An estimate and the interval around it."""
+    """An estimate and the interval around it.
+
+    Examples
+    --------
+    >>> from sparing.metrics import Interval
+    >>> print(Interval(0.66, 0.64, 0.68))
+    0.66 [0.64, 0.68]
+    """
 
     estimate: float
     low: float

@@ -253,7 +253,19 @@ def _no_groups(groups: Any, name: str) -> None:
 
 @dataclass(frozen=True)
 class CostScorer:
-    """Scorer of routed classifiers, called as ``scorer(estimator, X, y)``; see :func:`make_cost_scorer`."""
+    """Scorer of routed classifiers, called as ``scorer(estimator, X, y)``; made by :func:`make_cost_scorer`.
+
+    Examples
+    --------
+    >>> from sparing import GreedyMiserClassifier
+    >>> from sparing.datasets import make_synthetic1
+    >>> from sparing.metrics import CostScorer
+    >>> X, y = make_synthetic1()
+    >>> clf = GreedyMiserClassifier(n_estimators=5, cost_penalty=0, random_state=0).fit(X, y)
+    >>> scorer = CostScorer("accuracy", price=0.01)
+    >>> bool(abs(scorer(clf, X, y) - (clf.score(X, y) - 0.01 * clf.acquisition_cost(X).mean())) < 1e-12)
+    True
+    """
 
     scoring: Any
     price: float

@@ -85,6 +85,17 @@ def render(summary: Mapping[str, Any]) -> str:
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> from sparing import AdaptLinClassifier
+    >>> from sparing.datasets import make_synthetic1
+    >>> from sparing.report import render, summarise
+    >>> X, y = make_synthetic1()
+    >>> clf = AdaptLinClassifier(cv=2, random_state=0).fit(X[::2], y[::2])
+    >>> page = render(summarise(clf, X[1::2], y[1::2]))
+    >>> page.lower().startswith("<!doctype html>")
+    True
     """
     jinja2 = _jinja2()
     from markupsafe import Markup

@@ -98,6 +98,21 @@ class Bundle(System):
         All of the verified manifest.
     digest : str
         sha256 of the manifest, which names the hash of everything else: it identifies the content of the file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sparing import GreedyMiserClassifier
+    >>> from sparing.datasets import make_synthetic1
+    >>> from sparing.runtime import load, save
+    >>> X, y = make_synthetic1()
+    >>> clf = GreedyMiserClassifier(n_estimators=5, random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = save(clf, Path(folder, "model.sparing"), metadata={"rows": len(y)})
+    ...     bundle = load(Path(folder, "model.sparing"))
+    >>> bundle.metadata["rows"], bundle.with_costs([2, 3]).costs.total
+    (1000, 5.0)
     """
 
     frontier: StoredFrontier | None = None

@@ -243,6 +243,21 @@ def load(
     ------
     BundleError
         When the file is not whole, not safe, or not the one expected; the message says what is wrong.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sparing import GreedyMiserClassifier
+    >>> from sparing.datasets import make_synthetic1
+    >>> from sparing.runtime import load, save
+    >>> X, y = make_synthetic1()
+    >>> clf = GreedyMiserClassifier(n_estimators=5, random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     digest = save(clf, Path(folder, "model.sparing"))
+    ...     bundle = load(Path(folder, "model.sparing"), digest=digest)
+    >>> bool((bundle.predict(X) == clf.predict(X)).all())
+    True
     """
     names = [_type_name(t) for t in _as_list(trusted)]
     own = {} if kinds is None else dict(kinds)

@@ -26,7 +26,15 @@ _TINY = 1e-9
 
 
 class LimitError(RuntimeError):
-    """A purchase would go over a cap; nothing was bought."""
+    """A purchase would go over a cap; nothing was bought.
+
+    Examples
+    --------
+    >>> from sparing.runtime import Limits
+    >>> Limits(per_entity=5).check("anna", 3.0, spent=lambda: 4.0, spent_in=lambda seconds: 0.0)
+    Traceback (most recent call last):
+    sparing.runtime.limits.LimitError: Entity 'anna' has cost 4; another 3 would go over its limit of 5.
+    """
 
 
 @dataclass(frozen=True)

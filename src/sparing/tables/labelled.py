@@ -38,6 +38,17 @@ class Labelled:
         Whole numbers or text.
     path : where they come from.
     target : name of the column of labels.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sparing.tables import Labelled
+    >>> rows = Labelled(pd.DataFrame({"age": range(40)}), np.arange(40) % 2, Path("people.csv"), "sick")
+    >>> learn, measure = rows.split(0.25, seed=0)
+    >>> len(learn.y), len(measure.y), int(measure.y.sum())
+    (30, 10, 5)
     """
 
     X: Any
@@ -93,7 +104,18 @@ def _add(digest: Any, name: str, values: NDArray[Any]) -> None:
 
 
 def fingerprint(path: str | PathLike[str]) -> str:
-    """sha256 of a file, by which its rows are known again."""
+    """sha256 of a file, by which its rows are known again.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "people.csv")
+    ...     _ = path.write_text("age,sick")
+    ...     fingerprint(path)[:8]
+    '4eb8b3a2'
+    """
     with open(path, "rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
