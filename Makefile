@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 # Two workers with one thread each: the tests are many and small, and threads on top only get in their way.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
-.PHONY: demo test test-slow test-browser lint bench readme clean
+.PHONY: demo test test-slow test-browser lint bench readme docs clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -43,6 +43,10 @@ bench: $(READY)  ## regenerate the benchmark tables (quick version)
 readme: $(READY)  ## write the demo's result and picture into the README
 	$(BIN)/python docs/readme.py
 
+docs: $(READY)  ## the documentation as HTML, with the examples run; warnings are errors
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "written to docs/_build/html/index.html"
+
 clean:  ## remove everything the targets made
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
+	rm -rf $(VENV) out build dist docs/_build docs/gallery docs/benchmarks docs/api/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
