@@ -1,5 +1,5 @@
 import pickle
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -8,201 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from scipy.special import softmax
 
 from sparing._rows import ScoredRows
 from sparing.costs import FeatureCosts
-from sparing.system import ConfidenceGate, Stage, System, columns_read
+from sparing.system import Stage, System
 from strategies import price_lists
-
-CLASSES = np.array(["healthy", "hyper", "hypo"])
-COLUMNS = ("age", "TSH", "T3", "TT4", "T4U", "FTI")
-
-
-# -- parts small enough to follow by hand -------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Columns, and a log of the rows it was shown."""
-
-    columns: np.ndarray
-    log: list = field(default_factory=list)
-
-    def look(self, X):
-        cells = np.asarray(X, dtype=float)
-        self.log.append(cells)
-        return cells
-
-
-class Linear(Part):
-    """Three classes from the sum of its columns."""
-
-    def predict_proba(self, X):
-        total = self.look(X)[:, self.columns].sum(axis=1)
-        return softmax(np.column_stack([total, -total, 0.1 + 0 * total]), axis=1)
-
-
-class Branching(Part):
-    """Looks at its other columns only where the first is above 0."""
-
-    def predict_proba(self, X):
-        cells = self.look(X)
-        first, others = cells[:, self.columns[0]], cells[:, self.columns[1:]]
-        total = np.where(first > 0, np.where(first[:, None] > 0, others, 0).sum(axis=1), first)
-        return softmax(np.column_stack([total, 0.3 - total, 0 * total]), axis=1)
-
-    def columns_read(self, X):
-        cells = np.asarray(X, dtype=float)
-        mask = np.zeros(cells.shape, dtype=bool)
-        mask[:, self.columns[0]] = True
-        mask[np.ix_(cells[:, self.columns[0]] > 0, self.columns[1:])] = True
-        return mask
-
-
-class ColumnGate(Part):
-    """Its one column is the score."""
-
-    reads_predictor = False
-
-    def score(self, X, proba):
-        assert proba is None
-        return self.look(X)[:, self.columns[0]].copy()
-
-
-class DoubtGate(Part):
-    """How unsure the predictor is, and one column."""
-
-    reads_predictor = True
-
-    def score(self, X, proba):
-        return self.look(X)[:, self.columns[0]] + 1 - proba.max(axis=1)
-
-
-class BranchingGate(Branching):
-    """The second column only where the first is above 0."""
-
-    reads_predictor = False
-
-    def score(self, X, proba):
-        return self.predict_proba(X)[:, 0]
-
-
-def three_stages(thresholds=(0.0, 0.5), costs=None, accounting="stage", first_gate=None):
-    return System(
-        (
-            Stage(
-                Branching(np.array([1, 2])),
-                first_gate or ColumnGate(np.array([0])),
-                thresholds[0],
-                "cheap",
-            ),
-            Stage(Branching(np.array([3, 1, 4])), DoubtGate(np.array([2])), thresholds[1], "more"),
-            Stage(Linear(np.array([5, 4])), name="full"),
-        ),
-        costs or FeatureCosts(dict.fromkeys(COLUMNS, 1.0)),
-        CLASSES,
-        accounting,
-    )
-
-
-def parts_of(system):
-    return [
-        part
-        for stage in system.stages
-        for part in (stage.predictor, stage.gate)
-        if part is not None
-    ]
-
-
-def rows(n=60, seed=0):
-    return np.random.default_rng(seed).uniform(-1, 1, size=(n, 6))
-
-
-# -- routing ------------------------------------------------------------------------------------------
-
-
-def test_a_score_above_the_threshold_goes_on_and_one_at_it_stays():
-    system = System(
-        (
-            Stage(Linear(np.array([1])), ColumnGate(np.array([0])), 0.5),
-            Stage(Linear(np.array([2]))),
-        ),
-        FeatureCosts([1, 1, 1]),
-        CLASSES,
-    )
-    X = np.zeros((4, 3))
-    X[:, 0] = [0.4, 0.5, np.nextafter(0.5, 1), np.nan]
-    assert system.route(X).tolist() == [0, 0, 1, 0]
-    np.testing.assert_array_equal(system.exit_scores(X)[:, 0], X[:, 0])
-
-
-def walk(system, x):
-    """One row on its own: stage, scores, probabilities."""
-    scores = []
-    for index, stage in enumerate(system.stages):
-        own = stage.predictor.predict_proba(x[None])
-        if stage.gate is None:
-            return index, scores, own[0]
-        score = stage.gate.score(x[None], own if stage.gate.reads_predictor else None)[0]
-        scores.append(score)
-        if not score > stage.threshold:
-            return index, scores, own[0]
-    raise AssertionError
-
-
-@given(
-    npst.arrays(float, (7, 6), elements=st.floats(-2, 2)),
-    st.lists(st.floats(-1, 1), min_size=2, max_size=2),
+from three_stages import (
+    CLASSES,
+    COLUMNS,
+    BranchingGate,
+    ColumnGate,
+    Linear,
+    everything,
+    rows,
+    three_stages,
 )
-def test_answers_are_those_of_each_row_on_its_own(X, thresholds):
-    system = three_stages(thresholds)
-    stages, scores, proba = zip(*(walk(system, x) for x in X), strict=True)
-    np.testing.assert_array_equal(system.route(X), stages)
-    np.testing.assert_allclose(system.predict_proba(X), proba)
-    np.testing.assert_array_equal(system.predict(X), CLASSES[np.argmax(proba, axis=1)])
-    for found, expected in zip(system.exit_scores(X), scores, strict=True):
-        np.testing.assert_allclose(found[: len(expected)], expected)
-        assert np.isnan(found[len(expected) :]).all()
-
-
-def test_parts_are_asked_only_for_rows_that_reach_them():
-    system, X = three_stages(), rows()
-    stage = system.route(X)
-    assert set(stage) == {0, 1, 2}
-    for part in parts_of(system):
-        part.log.clear()
-    system.predict_proba(X)
-    (cheap, first), (more, second), (full, _) = ((s.predictor, s.gate) for s in system.stages)
-    np.testing.assert_array_equal(np.concatenate(first.log), X)
-    # A predictor its gate does not read is asked where rows stop, one that is read where they enter.
-    np.testing.assert_array_equal(np.concatenate(cheap.log), X[stage == 0])
-    np.testing.assert_array_equal(np.concatenate(second.log), X[stage >= 1])
-    np.testing.assert_array_equal(np.concatenate(more.log), X[stage >= 1])
-    np.testing.assert_array_equal(np.concatenate(full.log), X[stage == 2])
-
-
-def test_nobody_is_asked_for_no_rows():
-    system, X = three_stages((np.inf, 0.5)), rows()
-    system.predict(X)
-    system.acquisition_mask(X, accounting="path")
-    assert not system.stages[1].predictor.log
-    assert not system.stages[2].predictor.log
-    assert system.predict_proba(X[:0]).shape == (0, 3)
-    assert system.acquisition_cost(X[:0]).shape == (0,)
-    assert system.explain(X[:0]) == []
-
-
-def test_confidence_gate_sends_the_unsure_on():
-    system = System(
-        (Stage(Linear(np.array([0])), ConfidenceGate(), 0.3), Stage(Linear(np.array([0, 1])))),
-        FeatureCosts([1, 5]),
-        CLASSES,
-    )
-    X = rows()[:, :2] * 4
-    sure = system.stages[0].predictor.predict_proba(X).max(axis=1)
-    np.testing.assert_array_equal(system.route(X), sure < 0.7)
-    np.testing.assert_array_equal(system.acquisition_cost(X), np.where(sure < 0.7, 6, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,11 +189,6 @@ def test_answers_need_only_what_was_bought(accounting, placeholder):
     )
 
 
-def test_columns_read_of_a_part_that_reads_the_same_on_every_row():
-    mask = columns_read(Linear(np.array([2, 0])), rows(4), 6)
-    np.testing.assert_array_equal(mask, np.tile([True, False, True, False, False, False], (4, 1)))
-
-
 # -- explain ------------------------------------------------------------------------------------------
 
 
@@ -427,43 +242,6 @@ def test_explain_without_a_full_model_that_can_be_asked():
         logs.predict(X)
     here = logs.route(X) < 2
     np.testing.assert_array_equal(logs.predict(X[here]), system.predict(X[here]))
-
-
-# -- remembered scores --------------------------------------------------------------------------------
-
-
-def everything(system, X):
-    return {
-        "proba": system.predict_proba(X),
-        "label": system.predict(X),
-        "route": system.route(X),
-        "scores": system.exit_scores(X),
-        "explain": system.explain(X),
-        **{f"mask {a}": system.acquisition_mask(X, accounting=a) for a in ("stage", "path")},
-        **{f"cost {a}": system.acquisition_cost(X, accounting=a) for a in ("stage", "path")},
-    }
-
-
-def test_scored_rows_give_the_same_and_ask_once():
-    X = rows()
-    system = three_stages()
-    systems = [system.with_thresholds(t) for t in ([-2, -2], [0, 0.5], [0.3, 0.1], [2, 2])]
-    expected = [everything(s, X) for s in systems]
-    for part in parts_of(system):
-        part.log.clear()
-    scored = ScoredRows(X)
-    for s, values in zip(systems, expected, strict=True):
-        np.testing.assert_equal(everything(s, scored), values)
-    assert [len(part.log) for part in parts_of(system)] == [1] * 5
-
-
-def test_one_gate_behind_several_predictors():
-    X, gate = rows(), ConfidenceGate()
-    scored = ScoredRows(X)
-    for column in (0, 1, 2):
-        stages = (Stage(Linear(np.array([column])), gate, 0.45), Stage(Linear(np.array([5]))))
-        system = System(stages, FeatureCosts(np.ones(6)), CLASSES)
-        np.testing.assert_array_equal(system.route(scored), system.route(X))
 
 
 # -- frames -------------------------------------------------------------------------------------------
@@ -538,16 +316,12 @@ def test_a_single_stage():
     assert system.with_thresholds(1.0).thresholds == ()
 
 
-def test_stage_columns_are_sorted_and_unique_even_when_empty():
-    nothing = Linear(np.array([]))
-    assert Stage(nothing).columns.dtype == np.intp
-    assert Stage(nothing, ColumnGate(np.array([3]))).columns.tolist() == [3]
-    assert Stage(Linear(np.array([4, 1])), DoubtGate(np.array([1]))).columns.tolist() == [1, 4]
-
-
 # -- systems that cannot be ---------------------------------------------------------------------------
 
+
 END = Stage(Linear(np.array([0])), name="full")
+
+
 GATED = Stage(Linear(np.array([0])), ColumnGate(np.array([1])), name="cheap")
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparing._rows import ScoredRows, check_columns, n_rows, take_rows
+from sparing._rows import check_columns
 from sparing._stage import (
     ConfidenceGate,
     Decides,
@@ -26,6 +26,7 @@ from sparing._stage import (
     Stage,
     columns_read,
 )
+from sparing._walk import Walk, anyone, ask, available, by_probability, read_by, walk
 from sparing.costs import FeatureCosts, resolve_costs
 
 __all__ = [
@@ -108,11 +109,11 @@ class System:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class label per row, by the stage that answers it."""
-        return self._labels(X, self._walk(X, _by_probability))
+        return self._labels(X, self._walk(X, by_probability))
 
     def predict_proba(self, X: Any) -> Floats:
         """Class probabilities per row, by the stage that answers it."""
-        return self._walk(X, _anyone).proba
+        return self._walk(X, anyone).proba
 
     def route(self, X: Any) -> Rows:
         """Stage that answers each row, 0 = cheapest."""
@@ -122,40 +123,17 @@ class System:
         """Gate scores of shape (n_rows, n_stages − 1); NaN where a row never came."""
         return self._walk(X).scores
 
-    def _walk(self, X: Any, asks: Callable[[Predictor], bool] | None = None) -> _Walk:
-        """Send the rows through the gates, and ask the predictors where they stop if ``asks`` says so."""
+    def _walk(self, X: Any, asks: Callable[[Predictor], bool] | None = None) -> Walk:
         check_columns(X, self.costs.columns)
-        n = n_rows(X)
-        walk = _Walk(
-            np.zeros(n, dtype=np.intp),
-            np.full((n, len(self.stages) - 1), np.nan),
-            np.full((n, len(self.classes)) if asks else (0, 0), np.nan),
-        )
-        rows = np.arange(n)
-        for index, stage in enumerate(self.stages):
-            if not len(rows):
-                break
-            walk.answering[rows] = index
-            proba, goes_on = None, np.zeros(len(rows), dtype=bool)
-            if stage.gate is not None:
-                score, proba = _score(stage.gate, stage.predictor, X, rows)
-                walk.scores[rows, index] = score
-                goes_on = score > stage.threshold
-            stops = rows[~goes_on]
-            if asks and len(stops) and asks(stage.predictor):
-                walk.proba[stops] = (
-                    _proba(stage.predictor, X, stops) if proba is None else proba[~goes_on]
-                )
-            rows = rows[goes_on]
-        return walk
+        return walk(self.stages, X, len(self.classes), asks)
 
-    def _labels(self, X: Any, walk: _Walk) -> NDArray[Any]:
+    def _labels(self, X: Any, way: Walk) -> NDArray[Any]:
         """Label per row: the most probable one, or what the predictor decides."""
-        codes = walk.proba.argmax(axis=1)
+        codes = way.proba.argmax(axis=1)
         for index, stage in enumerate(self.stages):
-            rows = np.flatnonzero(walk.answering == index)
+            rows = np.flatnonzero(way.answering == index)
             if len(rows) and isinstance(stage.predictor, Decides):
-                codes[rows] = _ask("label", stage.predictor, stage.predictor.decide, X, rows)
+                codes[rows] = ask("label", stage.predictor, stage.predictor.decide, X, rows)
         return self.classes[codes]
 
     # -- money ----------------------------------------------------------------------------------
@@ -188,11 +166,11 @@ class System:
                 break
             asked = entered
             if stage.gate is not None:
-                mask[entered] |= _read(stage.gate, X, entered, mask.shape[1])
+                mask[entered] |= read_by(stage.gate, X, entered, mask.shape[1])
                 if not stage.gate.reads_predictor:
                     asked = entered[answering[entered] == index]
             if len(asked):
-                mask[asked] |= _read(stage.predictor, X, asked, mask.shape[1])
+                mask[asked] |= read_by(stage.predictor, X, asked, mask.shape[1])
         return mask
 
     def acquisition_cost(
@@ -212,9 +190,9 @@ class System:
 
     def answers(self, X: Any) -> tuple[NDArray[Any], Rows, Floats]:
         """Label, stage and cost of each row: ``predict``, ``route`` and ``acquisition_cost``, every gate asked once."""
-        walk = self._walk(X, _by_probability)
-        cost = self._cost(X, walk.answering, self.accounting, None)
-        return self._labels(X, walk), walk.answering, cost
+        way = self._walk(X, by_probability)
+        cost = self._cost(X, way.answering, self.accounting, None)
+        return self._labels(X, way), way.answering, cost
 
     def _cost(
         self, X: Any, answering: Rows, accounting: Accounting, owned: ArrayLike | None
@@ -239,12 +217,12 @@ class System:
         ``exits`` (one dict per gate asked: ``stage``, ``score``, ``threshold``, ``goes_on``). ``prediction`` is None
         when the stage that answers is a model that cannot be asked here.
         """
-        walk = self._walk(X, lambda p: _available(p) and _by_probability(p))
-        labels = self._labels(X, walk).tolist()
-        items = self.costs.items_of(self._mask(X, walk.answering, self.accounting))
+        way = self._walk(X, lambda p: available(p) and by_probability(p))
+        labels = self._labels(X, way).tolist()
+        items = self.costs.items_of(self._mask(X, way.answering, self.accounting))
         calls = self.call_prices()
         rows = []
-        for i, stage in enumerate(walk.answering.tolist()):
+        for i, stage in enumerate(way.answering.tolist()):
             bought = {
                 self.costs.items[j]: float(self.costs.item_prices[j])
                 for j in np.flatnonzero(items[i])
@@ -253,14 +231,14 @@ class System:
                 {
                     "stage": stage,
                     "name": self.stages[stage].name,
-                    "prediction": labels[i] if _available(self.stages[stage].predictor) else None,
+                    "prediction": labels[i] if available(self.stages[stage].predictor) else None,
                     "items": bought,
                     "call_price": float(calls[stage]),
                     "cost": sum(bought.values()) + float(calls[stage]),
                     "exits": [
                         {
                             "stage": s,
-                            "score": float(walk.scores[i, s]),
+                            "score": float(way.scores[i, s]),
                             "threshold": float(threshold),
                             "goes_on": s < stage,
                         }
@@ -309,57 +287,3 @@ class System:
                 f"  {index} {stage.name}: {bought[index].sum()} columns, {prices[index]:.10g}{goes_on}"
             )
         return "\n".join(lines)
-
-
-@dataclass(frozen=True, eq=False)
-class _Walk:
-    """Where every row stopped, the gate scores on its way, and the probabilities it got if they were asked for."""
-
-    answering: Rows
-    scores: Floats
-    proba: Floats
-
-
-def _anyone(predictor: Predictor) -> bool:  # noqa: ARG001
-    return True
-
-
-def _by_probability(predictor: Predictor) -> bool:
-    return not isinstance(predictor, Decides)
-
-
-def _available(predictor: Predictor) -> bool:
-    """Whether a predictor can be asked here; a model known only by its logs cannot."""
-    return bool(getattr(predictor, "available", True))
-
-
-def _ask(what: str, part: object, compute: Callable[[Any], Any], X: Any, rows: Rows) -> Any:
-    """Compute something of some rows, or take it from what :class:`ScoredRows` remember."""
-    if isinstance(X, ScoredRows):
-        return X.remember(what, part, lambda: compute(X.X))[rows]
-    return compute(take_rows(X, rows))
-
-
-def _proba(predictor: Predictor, X: Any, rows: Rows) -> Floats:
-    return _ask("proba", predictor, predictor.predict_proba, X, rows)
-
-
-def _score(gate: Gate, predictor: Predictor, X: Any, rows: Rows) -> tuple[Floats, Floats | None]:
-    """Score of each row, and the predictor's probabilities where they had to be computed for it."""
-    if not gate.reads_predictor:
-        return _ask("score", gate, lambda here: gate.score(here, None), X, rows), None
-    if isinstance(X, ScoredRows):
-        every = np.arange(n_rows(X))
-        # The same gate object may stand behind several predictors: the pair is what is remembered.
-        return X.remember(
-            "score", (gate, predictor), lambda: gate.score(X.X, _proba(predictor, X, every))
-        )[rows], None
-    here = take_rows(X, rows)
-    proba = predictor.predict_proba(here)
-    return gate.score(here, proba), proba
-
-
-def _read(part: Predictor | Gate, X: Any, rows: Rows, n_columns: int) -> Booleans:
-    if not isinstance(part, ReadsByRow):  # nothing worth remembering
-        return columns_read(part, rows, n_columns)
-    return _ask("read", part, lambda here: columns_read(part, here, n_columns), X, rows)
