@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -61,6 +63,18 @@ def cheapest_within_tolerance(
         wish = f"scores within {tolerance:g} of the full model ({full_score:.4g})"
         raise ValueError(_impossible(wish, costs, scores))
     return _cheapest(costs, scores, allowed)
+
+
+def check_wish(budget: float | None, tolerance: float | None) -> None:
+    """Raise unless exactly one of the two is given, and it is a number."""
+    if (budget is None) == (tolerance is None):
+        raise ValueError(
+            "Give budget or tolerance"
+            + (": at(budget=3) or at(tolerance=0.01)." if budget is None else ", not both.")
+        )
+    for name, wish in (("budget", budget), ("tolerance", tolerance)):
+        if not isinstance(wish, Real | None) or isinstance(wish, bool):
+            raise TypeError(f"{name} is a number, not {wish!r}.")
 
 
 def _best(costs: Floats, scores: Floats, among: NDArray[np.intp]) -> int:

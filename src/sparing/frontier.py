@@ -9,31 +9,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparing._choice import best_within_budget, cheapest_within_tolerance, pareto_order
+from sparing._choice import (
+    best_within_budget,
+    cheapest_within_tolerance,
+    check_wish,
+    pareto_order,
+)
 from sparing._evaluation import (
     Evaluation,
     Label,
     Point,
-    cost_by_stage,
     one_accounting,
-    same_rows,
     stage_alone,
     system_of,
-    with_call_price,
 )
+from sparing._frontier_merging import merged, named
+from sparing._frontier_prices import repriced
 from sparing._frontier_summary import area_weights, frontier_summary
-from sparing._frontier_table import as_mapping, frontier_frame, frontier_text
+from sparing._frontier_table import frontier_frame, frontier_text
 from sparing._intervals import FrontierIntervals, frontier_intervals
 from sparing._thresholds import threshold_systems
 from sparing.metrics.saving import cut, within_tolerance
-from sparing.metrics.scoring import scoring_name
-from sparing.system import Accounting, System
+from sparing.system import Accounting
 
 __all__ = [
     "Frontier",
@@ -211,27 +213,7 @@ class Frontier:
         They must come from the same rows, scoring and accounting. The full model is this frontier's, or the other's
         when this one has none.
         """
-        for what, a, b in [
-            ("numbers of rows", self.n_rows, other.n_rows),
-            ("scorings", scoring_name(self.scoring), scoring_name(other.scoring)),
-            ("accountings", self.accounting, other.accounting),
-            ("ways of choosing", self.chosen is None, other.chosen is None),
-        ]:
-            if a != b:
-                raise ValueError(
-                    f"Frontiers with different {what} cannot be compared: {a!r} and {b!r}."
-                )
-        chosen = None
-        if self.chosen is not None and other.chosen is not None:
-            chosen = self.chosen.merged(other.chosen)
-        rows = self._evaluation if same_rows(self._evaluation, other._evaluation) else None
-        return replace(
-            self,
-            points=self.points + other.points,
-            full=self.full or other.full,
-            chosen=chosen,
-            _evaluation=rows,
-        )
+        return merged(self, other)
 
     @classmethod
     def merge(cls, frontiers: Mapping[str, Frontier] | Iterable[Frontier]) -> Frontier:
@@ -262,20 +244,12 @@ class Frontier:
         ['adapt-lin', 'greedy-miser']
         """
         if isinstance(frontiers, Mapping):
-            parts = [frontier._named(name) for name, frontier in frontiers.items()]
+            parts = [named(frontier, name) for name, frontier in frontiers.items()]
         else:
             parts = list(frontiers)
         if not parts:
             raise ValueError("There is no frontier to merge.")
         return reduce(cls.merged, parts)
-
-    def _named(self, method: str) -> Frontier:
-        points = tuple(
-            replace(point, label={"method": method, **as_mapping(point.label)})
-            for point in self.points
-        )
-        chosen = None if self.chosen is None else self.chosen._named(method)
-        return replace(self, points=points, chosen=chosen)
 
     def __add__(self, other: Frontier) -> Frontier:
         return self.merged(other) if isinstance(other, Frontier) else NotImplemented
@@ -318,14 +292,7 @@ class Frontier:
         ValueError
             When no system qualifies. The message names the cheapest and the best there are.
         """
-        if (budget is None) == (tolerance is None):
-            raise ValueError(
-                "Give budget or tolerance"
-                + (": at(budget=3) or at(tolerance=0.01)." if budget is None else ", not both.")
-            )
-        for name, wish in (("budget", budget), ("tolerance", tolerance)):
-            if not isinstance(wish, Real | None) or isinstance(wish, bool):
-                raise TypeError(f"{name} is a number, not {wish!r}.")
+        check_wish(budget, tolerance)
         judge = self.judge
         if budget is not None:
             return self.points[best_within_budget(judge.costs, judge.scores, budget)]
@@ -439,29 +406,7 @@ class Frontier:
         Frontier
             Other systems may now be the ones worth having: re-price before :meth:`on`, which keeps only those.
         """
-        resolved = self.points[0].system.with_costs(costs).costs
-        systems = [point.system.with_costs(resolved) for point in self.points]
-        points = self._repriced(self.points, systems)
-        full = self.full
-        if full is not None:
-            calls = resolved.call_price
-            last = with_call_price(resolved, calls[-1]) if isinstance(calls, tuple) else resolved
-            full = self._repriced([full], [full.system.with_costs(last)])[0]
-        chosen = None if self.chosen is None else self.chosen.reprice(resolved)
-        return replace(self, points=tuple(points), full=full, chosen=chosen)
-
-    def _repriced(self, points: Sequence[Point], systems: Sequence[System]) -> list[Point]:
-        if self.accounting == "stage":
-            return [
-                replace(point, system=system, cost=cost_by_stage(system, point.stage_rates))
-                for point, system in zip(points, systems, strict=True)
-            ]
-        if self._evaluation is None:
-            raise ValueError(
-                "By path the cost depends on the rows, and this frontier has none any more (it was stored, or merged "
-                "from different rows): evaluate its systems again, re-priced by system.with_costs."
-            )
-        return self._evaluation.repriced(points, systems)
+        return repriced(self, costs)
 
     def _full(self) -> Point:
         if self.full is None:

@@ -1,0 +1,47 @@
+"""Systems of several frontiers in one, when they come from the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sparing._evaluation import same_rows
+from sparing._frontier_table import as_mapping
+from sparing.metrics.scoring import scoring_name
+
+if TYPE_CHECKING:
+    from sparing.frontier import Frontier
+
+
+def merged(first: Frontier, second: Frontier) -> Frontier:
+    """Both sets of systems in one; see :meth:`sparing.frontier.Frontier.merged`."""
+    for what, a, b in [
+        ("numbers of rows", first.n_rows, second.n_rows),
+        ("scorings", scoring_name(first.scoring), scoring_name(second.scoring)),
+        ("accountings", first.accounting, second.accounting),
+        ("ways of choosing", first.chosen is None, second.chosen is None),
+    ]:
+        if a != b:
+            raise ValueError(
+                f"Frontiers with different {what} cannot be compared: {a!r} and {b!r}."
+            )
+    chosen = None
+    if first.chosen is not None and second.chosen is not None:
+        chosen = merged(first.chosen, second.chosen)
+    return replace(
+        first,
+        points=first.points + second.points,
+        full=first.full or second.full,
+        chosen=chosen,
+        _evaluation=first._evaluation if same_rows(first._evaluation, second._evaluation) else None,
+    )
+
+
+def named(frontier: Frontier, method: str) -> Frontier:
+    """The same systems, whose labels say the method first."""
+    points = tuple(
+        replace(point, label={"method": method, **as_mapping(point.label)})
+        for point in frontier.points
+    )
+    chosen = None if frontier.chosen is None else named(frontier.chosen, method)
+    return replace(frontier, points=points, chosen=chosen)
