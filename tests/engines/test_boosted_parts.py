@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from sparing.costs import FeatureCosts
+from sparing.engines import boosted_parts
 from sparing.engines.binning import BinnedData
-from sparing.engines.boosted_parts import BoostedGate, BoostedPair, BoostedPredictor
+from sparing.engines.boosted_parts import BoostedGate, BoostedPair, BoostedPredictor, BoostedTrees
 from sparing.engines.boosting import BoostingEngine
 from sparing.system import ReadsByRow, Stage, System
 
@@ -46,6 +47,17 @@ def test_every_prefix_is_a_model_of_its_own(scene, n_iteration):
         assert read.shape == X.shape
         np.testing.assert_array_equal(np.flatnonzero(read.any(axis=0)), part.columns)
     assert predictor.pair is gate.pair
+
+
+@pytest.mark.parametrize("n_iteration", [0, 1, 13, None])
+def test_many_rows_are_answered_like_few(scene, n_iteration, monkeypatch):
+    X, _, _, pair = scene
+    predictor, gate = BoostedPredictor(pair, n_iteration), BoostedGate(pair, n_iteration)
+    few = predictor.decision_scores(X), gate.score(X)
+    monkeypatch.setattr(boosted_parts, "_MANY_ROWS", 1)
+    monkeypatch.setattr(BoostedTrees, "_walked", None)  # tables, not LightGBM
+    np.testing.assert_array_equal(predictor.decision_scores(X), few[0])
+    np.testing.assert_array_equal(gate.score(X), few[1])
 
 
 def test_columns_not_read_do_not_matter(scene):
