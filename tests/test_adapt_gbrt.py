@@ -533,6 +533,23 @@ def test_the_joint_systems_are_kept_beside_the_refitted_one():
     assert isinstance(refit.gate_, ExitGate)
 
 
+def test_columns_bought_late_also_give_systems_without_them():
+    rng = np.random.default_rng(8)
+    rows = rng.normal(size=(3000, 6))
+    weights = np.array([3.0, 2.0, 1.2, 0.7, 0.4, 0.2])
+    y = (rows @ weights + rng.normal(size=3000) > 0).astype(int)
+    tree = FrozenEstimator(DecisionTreeClassifier(max_depth=8, random_state=0).fit(rows, y))
+    model = gbrt(tree, n_estimators=60, cost_penalty=0.002, full_rate=0.3).fit(rows, y)
+    sizes = [
+        len(system.stages[0].columns)
+        for system in model.staged_systems()
+        if isinstance(system.stages[0].gate, ExitGate)
+    ]
+    assert sizes == sorted(sizes)
+    assert 1 < len(set(sizes)) <= 3
+    assert sizes[-1] == len(model.cheap_.columns)
+
+
 # -- stored systems -------------------------------------------------------------------------------------
 
 

@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 
 _SCORED_ROWS = 4096
 """Training rows whose gate scores say where thresholds of smaller prefixes may stand."""
+_BASKETS = 3
+"""Sets of columns of one run that f1 is refitted on, at most."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,8 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
     gate : {"refit", "joint", "confidence"}, default="refit"
         ``"joint"`` is the paper's: g and f1 as they were grown. ``"refit"`` keeps the columns they bought, refits f1 on
         them without prices and learns a gate for its excess error over f0 on out-of-fold scores; ``staged_systems`` has
-        the joint ones too, and the refitted f1 gated by its confidence. ``"confidence"`` goes on where the jointly
-        grown f1 is unsure.
+        the joint ones too, the refitted f1 gated by its confidence, and both on the columns bought first.
+        ``"confidence"`` goes on where the jointly grown f1 is unsure.
     cv : int, splitter or iterable, default=5
         Folds of f0's out-of-fold probabilities.
     max_iter : int, default=10
@@ -195,8 +197,8 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
                     _variant(pair, t, some, self.gate == "confidence", problem.full_rate)
                     for t in prefixes(grown.n_iterations)
                 ]
-                bought = tuple(sorted(column for column, _ in grown.bought))
-                if self.gate == "refit" and bought and problem.full_rate > 0:
+                wanted = self.gate == "refit" and problem.full_rate > 0
+                for bought in _baskets(grown) if wanted else ():
                     key = (bought, problem.full_rate)
                     if key not in known:
                         columns = np.array(bought, dtype=np.intp)
@@ -228,6 +230,18 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
             name="Adapt-Gbrt ",
         )
         return outcome.fit.grown, outcome.q, outcome.history
+
+
+def _baskets(grown: Grown) -> list[tuple[int, ...]]:
+    """Sets of columns worth a refit: all that were bought last, before it what had been bought after fewer rounds.
+
+    One penalty often buys four columns more than the next larger one; the sets between them are good stages too.
+    """
+    sets = {
+        tuple(sorted(column for column, t in grown.bought if t < (n or grown.n_iterations)))
+        for n in prefixes(grown.n_iterations)
+    }
+    return sorted((s for s in sets if s), key=len)[-_BASKETS:]
 
 
 def _variant(

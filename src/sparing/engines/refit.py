@@ -3,7 +3,7 @@
 The joint gate of Adapt-Gbrt is fitted to an allocation made from f1's losses on its own training rows, which look
 better than they are; f1's plain confidence often gates better. So once the columns are chosen, both are learnt again:
 f1 on all rows without penalty, with the trees it had or with more and deeper ones, whichever has the smaller loss
-out of fold; its scores on every row by cross-fitting; and the gate as a model of the **excess
+on a fold left out; its scores on every row by cross-fitting; and the gate as a model of the **excess
 error** 1[f1 wrong] − 1[f0 wrong] on those scores and the columns already paid for. f1's scores are free for it.
 """
 
@@ -132,9 +132,14 @@ def refit(
     engines = [small]
     if len(small.y) >= _MANY_ROWS:
         engines.append(_strong(small, columns, n_jobs))
-    candidates = [_cross_fitted(each, folds) for each in engines]
-    losses = [np.average(cheap_loss(honest, small.y), weights=weight) for _, honest in candidates]
-    final, honest = candidates[int(np.argmin(losses))]
+    # One fold tells which engine is better; only that one is fitted for the others.
+    first = [_left_out(each, folds[0]) for each in engines]
+    best = 0
+    if len(engines) > 1:
+        there = weight[folds[0]] if weight[folds[0]].any() else None
+        losses = [cheap_loss(scores, small.y[folds[0]]) for scores in first]
+        best = int(np.argmin([np.average(loss, weights=there) for loss in losses]))
+    final, honest = _cross_fitted(engines[best], folds, first[best])
     pair = BoostedPair.of(final, n_jobs)
     proba = cheap_proba(honest)
     excess = (proba.argmax(axis=1) != small.y) - full_wrong
@@ -167,19 +172,25 @@ def _strong(engine: BoostingEngine, columns: NDArray[np.intp], n_jobs: int) -> B
     return strong.without_prices(columns)
 
 
-def _cross_fitted(engine: BoostingEngine, folds: list[NDArray[np.intp]]) -> tuple[Grown, Floats]:
-    """f1 on all rows, and its scores on every row by models that did not see it."""
-    nobody = np.zeros(len(engine.y))
-    final = engine.grow(nobody)
+def _cross_fitted(
+    engine: BoostingEngine, folds: list[NDArray[np.intp]], first: Floats
+) -> tuple[Grown, Floats]:
+    """f1 on all rows, and its scores on every row by models that did not see it (those of the first fold are given)."""
+    final = engine.grow(np.zeros(len(engine.y)))
     honest = np.empty_like(final.cheap)
-    for rows in folds:
-        # Rows without weight grow no trees but are scored by them: the binned rows serve every fold.
-        outside = engine.weight.copy()
-        outside[rows] = 0.0
-        # A fold that holds all the weight has nothing outside to learn from.
-        other = engine.reweighted(outside).grow(nobody) if outside.any() else final
-        honest[rows] = other.cheap[rows]
+    for i, rows in enumerate(folds):
+        honest[rows] = _left_out(engine, rows) if i else first
     return final, honest
+
+
+def _left_out(engine: BoostingEngine, rows: NDArray[np.intp]) -> Floats:
+    """Scores of one fold's rows by a model of the others."""
+    # Rows without weight grow no trees but are scored by them: the binned rows serve every fold.
+    outside = engine.weight.copy()
+    outside[rows] = 0.0
+    # A fold that holds all the weight has nothing outside to learn from.
+    learner = engine.reweighted(outside) if outside.any() else engine
+    return learner.grow(np.zeros(len(engine.y))).cheap[rows]
 
 
 def _scores(trees: BoostedTrees, features: Floats) -> Floats:
