@@ -65,10 +65,8 @@ def checked_call_price(value: Any) -> float | tuple[float, ...]:
 
 def shared_items(shared: Any, columns: Mapping[Any, Any]) -> Shared:
     """Price and columns of every shared item."""
-    return {
-        name: _shared_item(name, entry, columns)
-        for name, entry in _mapping("shared", shared).items()
-    }
+    given = _mapping("shared", shared, form=", {'blood draw': (2.10, ['TSH', 'T3'])} for example")
+    return {name: _shared_item(name, entry, columns) for name, entry in given.items()}
 
 
 def _shared_item(
@@ -76,12 +74,20 @@ def _shared_item(
 ) -> tuple[float, tuple[Any, ...]]:
     if name in columns:
         raise ValueError(f"Shared item {name!r} has the name of a column: give it another name.")
+    if isinstance(entry, Mapping) and set(entry) == {"price", "columns"}:
+        raise ValueError(
+            f"Shared item {name!r} is written as in a file, {entry!r}: give (price, columns), "
+            f"({entry['price']!r}, {entry['columns']!r}), or read the whole price list with FeatureCosts.from_dict."
+        )
     try:
+        if isinstance(entry, Mapping | str | set | frozenset) or isinstance(entry[0], str):
+            raise TypeError
         price, members = entry
         members = _names(members)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, LookupError):
         raise ValueError(
-            f"Shared item {name!r} is (price, columns), for example (2.10, ['TSH', 'T3']); it is {entry!r}."
+            f"Shared item {name!r} is (price, columns), shared={{{name!r}: (2.10, [{short(list(columns)[:2])}])}} for "
+            f"example; it is {entry!r}."
         ) from None
     unknown = [c for c in members if c not in columns]
     if unknown:
@@ -141,7 +147,7 @@ def check_names(columns: Sequence[Hashable], priced: Iterable[Hashable]) -> None
     if len(found) < len(columns):
         twice = [c for c in dict.fromkeys(columns) if list(columns).count(c) > 1]
         raise ValueError(
-            f"X has more than one column named {short(twice)}: prices need unique names."
+            f"X has more than one column named {short(twice)}: prices need unique names, so rename or drop all but one."
         )
     missing = [c for c in columns if c not in known]
     unknown = [c for c in priced if c not in found]
@@ -154,11 +160,11 @@ def check_names(columns: Sequence[Hashable], priced: Iterable[Hashable]) -> None
         raise ValueError("feature_costs and X name different columns: " + "; ".join(parts) + ".")
 
 
-def _mapping(what: str, value: Any) -> Mapping[Any, Any]:
+def _mapping(what: str, value: Any, form: str = "") -> Mapping[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ValueError(f"{what} is a mapping by name, not {value!r}.")
+        raise ValueError(f"{what} is a mapping by name{form}, not {value!r}.")
     return value
 
 

@@ -300,9 +300,13 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
         return self.system_.acquisition_mask(X, accounting=accounting)
 
     def acquisition_cost(
-        self, X: Any, *, accounting: Accounting | None = None, owned: ArrayLike | None = None
+        self, X: Any, *, accounting: Accounting | None = None, owned: Any = None
     ) -> Floats:
-        """Cost of each row, items and calls; ``owned`` marks items a row already has."""
+        """Cost of each row, items and calls.
+
+        ``owned`` says which items a row already has: names of items, a mapping or data frame of item to bool, or
+        booleans in the order of ``system_.costs.items``.
+        """
         X = self._rows(X)
         return self.system_.acquisition_cost(X, accounting=accounting, owned=owned)
 

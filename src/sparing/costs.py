@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sparing import _price_list as price_list
+from sparing._masks import column_mask, item_mask
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -119,8 +120,9 @@ class FeatureCosts:
         Parameters
         ----------
         mask : iterable of columns, bool array of shape (n_columns,) or (n_rows, n_columns)
-        owned : bool array of shape (n_items,) or (n_rows, n_items), optional
-            Items that are already there and cost nothing.
+        owned : names of items; mapping or data frame of item to bool; or bool array, optional
+            Items that are already there and cost nothing. By name for all rows, or with one bool per row for each item
+            that is named; or booleans of shape (n_items,) or (n_rows, n_items) in the order of ``items``.
 
         Returns
         -------
@@ -128,7 +130,7 @@ class FeatureCosts:
         """
         mask = self.mask(mask)
         if owned is not None:
-            owned = self._owned(owned, len(mask) if mask.ndim == 2 else None)
+            owned = item_mask(owned, self.items, len(mask) if mask.ndim == 2 else None)
         if mask.ndim == 1:
             bought = self.items_of(mask)
             cost = self._sum(bought if owned is None else bought & ~owned)
@@ -177,12 +179,13 @@ class FeatureCosts:
         """Every column has exactly its own item, in the order of the columns."""
         return len(self.items) == len(self.columns) and not self._shared and not self._derived
 
-    def marginal(self, owned: ArrayLike) -> Floats:
+    def marginal(self, owned: Any) -> Floats:
         """Price of each column for someone who already owns some items.
 
         Parameters
         ----------
-        owned : bool array of shape (n_items,) or (n_rows, n_items)
+        owned : names of items; mapping or data frame of item to bool; or bool array
+            As in :meth:`of`.
 
         Returns
         -------
@@ -193,8 +196,8 @@ class FeatureCosts:
         >>> FeatureCosts([1, 2], shared={"draw": (5, [0, 1])}).marginal([False, False, True])
         array([1., 2.])
         """
-        owned = self._owned(owned, None)
-        return ((~owned) * self.item_prices) @ self.needs.T.astype(float)
+        bought = ~item_mask(owned, self.items, None)
+        return (bought * self.item_prices) @ self.needs.T.astype(float)
 
     @property
     def total(self) -> float:
@@ -218,41 +221,7 @@ class FeatureCosts:
 
     def mask(self, columns: Any) -> Booleans:
         """Boolean mask of a set of columns given by name, or a mask or matrix of masks, checked."""
-        if isinstance(columns, str):
-            raise TypeError(f"Give a list of columns: [{columns!r}].")
-        columns = columns if hasattr(columns, "__array__") else list(columns)
-        if isinstance(columns, list) and all(map(_is_name, columns)):
-            return self._mask_of_names(columns)
-        array = np.asarray(columns)
-        if array.ndim == 1 and array.dtype.kind in "OUT":  # an array or index of names
-            return self._mask_of_names(array.tolist())
-        if array.dtype != bool:
-            raise TypeError(f"A mask of columns is boolean, this one has dtype {array.dtype}.")
-        if array.ndim not in (1, 2) or array.shape[-1] != len(self.columns):
-            raise ValueError(
-                f"A mask has one entry per column, {len(self.columns)} here; this one has shape {array.shape}."
-            )
-        return array
-
-    def _mask_of_names(self, names: list[Any]) -> Booleans:
-        unknown = [c for c in names if c not in self._private]
-        if unknown:
-            raise ValueError(price_list.unknown_names("Column", unknown, self.columns))
-        chosen = set(names)
-        return np.array([c in chosen for c in self.columns])
-
-    def _owned(self, owned: ArrayLike, n_rows: int | None) -> Booleans:
-        array = np.asarray(owned)
-        if array.dtype != bool:
-            raise TypeError(f"owned is boolean, this one has dtype {array.dtype}.")
-        rows_fit = array.ndim == 1 or n_rows is None or len(array) == n_rows
-        if array.ndim not in (1, 2) or array.shape[-1] != len(self.items) or not rows_fit:
-            rows = "n_rows" if n_rows is None else n_rows
-            raise ValueError(
-                f"owned has shape ({rows}, {len(self.items)}), one column per item in the order of `items` "
-                f"({price_list.short(self.items)}); this one has shape {array.shape}."
-            )
-        return array
+        return column_mask(columns, self.columns)
 
     # -- fitting to a table, reading and writing ----------------------------------------------------------------------
 
@@ -382,10 +351,6 @@ def resolve_costs(feature_costs: Any, columns: Sequence[Hashable] | int) -> Feat
                 "feature_costs names columns but X has no column names: pass a data frame, or an array of prices."
             )
     return feature_costs.aligned(columns)
-
-
-def _is_name(column: Any) -> bool:
-    return isinstance(column, Hashable) and not isinstance(column, bool | np.bool_)
 
 
 def _chunks(n_rows: int, width: int) -> Iterator[slice]:

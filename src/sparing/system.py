@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sparing._rows import check_columns
 from sparing._stage import (
@@ -174,7 +174,7 @@ class System:
         return mask
 
     def acquisition_cost(
-        self, X: Any, *, accounting: Accounting | None = None, owned: ArrayLike | None = None
+        self, X: Any, *, accounting: Accounting | None = None, owned: Any = None
     ) -> Floats:
         """Cost of each row: items bought plus the calls of the stages entered.
 
@@ -183,8 +183,8 @@ class System:
         X : rows
         accounting : {"stage", "path"} or None
             None is the system's own.
-        owned : bool array of shape (n_rows, n_items) or (n_items,), optional
-            Items a row already has, in the order of ``costs.items``.
+        owned : names of items; mapping or data frame of item to bool; or bool array, optional
+            Items a row already has, see :meth:`FeatureCosts.of <sparing.FeatureCosts.of>`.
         """
         return self._cost(X, self.route(X), self._accounting(accounting), owned)
 
@@ -194,9 +194,7 @@ class System:
         cost = self._cost(X, way.answering, self.accounting, None)
         return self._labels(X, way), way.answering, cost
 
-    def _cost(
-        self, X: Any, answering: Rows, accounting: Accounting, owned: ArrayLike | None
-    ) -> Floats:
+    def _cost(self, X: Any, answering: Rows, accounting: Accounting, owned: Any) -> Floats:
         calls = self.call_prices()[answering]
         if accounting == "stage" and owned is None:
             return self.costs.of(self.stage_columns())[answering] + calls
