@@ -278,7 +278,7 @@ def test_guarantees_that_make_no_sense(wishes, message):
 # -- identities ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 8), st.integers(0, 8))
 def test_certificates_use_the_exact_test(worse, better):
     n = 200

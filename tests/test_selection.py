@@ -21,7 +21,7 @@ from sparing import (
     Guarantee,
     PromiseError,
 )
-from sparing.metrics import mean_acquisition_cost
+from sparing.metrics import mean_acquisition_cost, ndcg_at_k
 
 FOREST = RandomForestClassifier(20, oob_score=True, random_state=0)
 SMALL = AdaptGbrtClassifier(n_estimators=8, cost_penalty=[0.1, 0.01], full_rate=[0.2, 0.5])
@@ -278,7 +278,7 @@ def test_drift_is_seen(rows):
 
 
 def test_a_promise_that_cannot_be_given_loses_no_work(rows):
-    clf = budgeted(guarantee=Guarantee(tolerance=0.005))
+    clf = budgeted(guarantee=Guarantee(max_error=0.0135))
     with pytest.raises(PromiseError, match="Nothing needs to be fitted again"):
         clf.fit(*rows)
     assert clf.predict(rows[0]).shape == (1200,)
@@ -290,7 +290,7 @@ def test_a_promise_that_cannot_be_given_loses_no_work(rows):
 
 def test_an_unkept_promise_is_told_even_if_no_system_reaches_the_full_model(rows):
     stump = GreedyMiserClassifier(n_estimators=1, max_depth=1)
-    clf = budgeted(method=stump, guarantee=Guarantee(tolerance=0.001))
+    clf = budgeted(method=stump, guarantee=Guarantee(max_error=0.0135))
     with pytest.raises(PromiseError, match="Nothing needs to be fitted again"):
         clf.fit(*rows)
     assert clf.choice_.score == clf.frontier_.scores.max()
@@ -308,30 +308,164 @@ def test_nothing_was_promised(fitted):
 # -- wishes that cannot be ------------------------------------------------------------------------
 
 
+class NeverFitted(RandomForestClassifier):
+    """A full model that tells when it is fitted after all."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("something was fitted")
+
+
+def refused(X, y, match, *, error=ValueError, fit=None, **options):
+    with pytest.raises(error, match=match):
+        budgeted(estimator=NeverFitted(), **options).fit(X, y, **(fit or {}))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"budget": -1}, "The cheapest costs"),
-        ({"tolerance": -0.5}, "the best scores"),
-        ({"budget": 1.0, "tolerance": 0.0}, "contradict each other"),
+        ({"budget": -1}, "budget=-1 is negative"),
+        ({"budget": float("nan")}, "budget is a finite number; got nan"),
+        ({"budget": float("inf")}, "budget is a finite number; got inf"),
+        ({"budget": True}, "budget is a finite number; got True"),
+        ({"budget": "much"}, "budget"),
+        (
+            {"budget": 0.5},
+            r"budget=0\.5 buys nothing: the cheapest column, 0, costs 1 .* everything 9",
+        ),
+        ({"budget": 9.1}, r"budget=9\.1 is no limit: all columns and calls together cost 9"),
+        ({"guarantee": Guarantee(budget=0.5)}, "buys nothing"),
+        ({"guarantee": Guarantee(budget=20)}, "is no limit"),
+        ({"tolerance": float("nan")}, "tolerance is a finite number; got nan"),
+        (
+            {"tolerance": 1},
+            r"tolerance=1 is out of range: accuracy is 1 .* One point of accuracy is 0\.01",
+        ),
+        ({"tolerance": -1}, "tolerance=-1 is out of range"),
+        ({"guarantee": Guarantee(tolerance=2)}, "tolerance=2 is out of range"),
+        (
+            {"tolerance": 10, "scoring": [[0, 1], [10, 0]]},
+            "tolerance=10 is out of range: minus miscl",
+        ),
         ({"budget": 1, "guarantee": Guarantee(budget=2)}, "two wishes"),
         ({"guarantee": 0.9}, "A guarantee promises something"),
+        ({"tolerance": 0.1, "guarantee": 0.3}, "confidence is a number, from 0.5 to 1"),
         ({"tolerance": 0.1, "guarantee": 0.9, "scoring": "roc_auc"}, "not of scoring=roc_auc"),
-        ({"scoring": "recal"}, "recal"),
+        ({"calibration": table(50)}, "nothing is to be promised by them: add guarantee"),
+        (
+            {"validation": 0.6, "guarantee": Guarantee(budget=5), "calibration": 0.4},
+            "leave no row to learn",
+        ),
+        ({"scoring": "recal"}, "is the name of no scikit-learn scorer; did you mean 'recall'"),
+        ({"scoring": "r2"}, "scoring=r2 measures how far numbers are off"),
+        ({"scoring": "neg_mean_squared_error"}, "Use 'accuracy', 'balanced_accuracy'"),
         ({"scoring": np.ones((3, 3))}, "has 3 classes, y has 2"),
+        ({"scoring": [[1, 0], [0, 1]]}, "right answers would cost most"),
         ({"min_recall": {"sick": 0.9}}, "min_recall names classes"),
         ({"min_recall": {1: 90}}, "min_recall of 1 is a number from 0 to 1; got 90"),
         ({"method": "magic"}, "is not known"),
+        ({"method": AdaptGbrtClassifier(FOREST)}, "brings its own full model"),
+        ({"method": AdaptGbrtClassifier(feature_costs=[1, 2, 3])}, "brings its own prices"),
         ({"validation": 1.5}, "validation"),
         ({"validation": (1, 2, 3)}, "validation is a share of the rows or a pair"),
         ({"validation": 0.0001}, "leaves no row"),
-        ({"budget": "much"}, "budget"),
+        (
+            {"validation": (np.ones((3, 3)), [0, 1, 7])},
+            "validation rows have labels that y has not: 7",
+        ),
+        ({"validation": (np.ones((3, 3)), [0, 1])}, "inconsistent numbers of samples"),
+        ({"validation": (np.ones((3, 2)), [0, 1, 1])}, "2 features"),
     ],
 )
-def test_impossible_wishes(rows, options, message):
+def test_what_cannot_be_is_refused_before_anything_is_fitted(rows, options, message):
+    X, y = rows
+    refused(X[:200], y[:200], message, **options)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "message"),
+    [
+        (Guarantee(tolerance=0.02), "40 calibration rows are too few .* at least 149 are needed"),
+        (Guarantee(max_error=0.05), "at least 59 are needed"),
+        (
+            Guarantee(min_recall={1: 0.9}),
+            r"20 calibration rows of class 1 .* at least 29 are needed",
+        ),
+        (Guarantee(min_recall={1: 1.0}), "No number of calibration rows proves min_recall"),
+        (Guarantee(max_error=0.0), "No number of calibration rows proves max_error=0"),
+    ],
+)
+def test_too_few_calibration_rows_are_refused_before_anything_is_fitted(rows, guarantee, message):
+    X, y = rows
+    some = np.concatenate([np.flatnonzero(y == label)[:100] for label in (0, 1)])
+    refused(X[some], y[some], message, error=PromiseError, guarantee=guarantee)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", "b", "a"], "3 rows are too few to learn from and to choose by: give at least 10"),
+        (["a", "b"] * 6 + ["c"], "Class 'c' has 1 row; at least 2 are needed"),
+    ],
+)
+def test_too_few_rows(labels, message):
+    refused(np.ones((len(labels), 3)), np.array(labels), message, tolerance=0.1)
+
+
+def test_too_few_rows_of_a_class_for_a_promise():
+    refused(
+        np.ones((22, 3)),
+        np.array(["a", "b"] * 10 + ["c"] * 2),
+        "at least 3 are needed, to learn from and to choose by and to promise by",
+        guarantee=Guarantee(budget=5),
+    )
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "f1", "precision", "recall"])
+def test_scorers_of_two_classes_are_refused_for_three(scoring):
+    X, _ = table(60)
+    y = np.array(["none", "mild", "severe"] * 20)
+    refused(X, y, f"scoring='{scoring}' does not fit these labels, 3 classes", scoring=scoring)
+
+
+def test_scorers_that_look_for_a_label_1_are_refused_for_text(rows):
+    X, y = rows
+    names = np.array(["ill", "well"])[y]
+    refused(X, names, r"make_scorer\(f1_score, pos_label='well'\)", scoring="f1")
+
+
+def test_rankings_need_queries(rows):
+    X, y = rows
+    refused(X, y, r"ranks within queries: .* fit\(X, y, groups=", scoring=ndcg_at_k, tolerance=0.1)
+    clf = budgeted(scoring=ndcg_at_k, tolerance=0.2).fit(X, y, groups=np.arange(1200) // 6)
+    full = clf.frontier_.full.score
+    assert full - 0.2 <= clf.choice_.score <= 1
+    assert full > 0.9
+
+
+def test_stored_probabilities_must_fit_the_rows(rows):
+    X, y = rows
+    refused(
+        X, y, "inconsistent numbers of samples", tolerance=0.1, fit={"full_proba": np.ones((3, 2))}
+    )
+    refused(X, y, "inconsistent numbers of samples", tolerance=0.1, fit={"groups": [1, 2, 3]})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tolerance": -0.5}, "the best scores"),
+        ({"budget": 1.0, "tolerance": 0.0}, "contradict each other"),
+    ],
+)
+def test_what_turns_out_to_be_impossible_names_what_is_possible(rows, options, message):
     X, y = rows
     with pytest.raises(ValueError, match=message):
         budgeted(**options).fit(X[:200], y[:200])
+
+
+def test_a_free_column_makes_any_budget_possible(rows):
+    clf = budgeted(feature_costs=[0, 2, 6], budget=0.5).fit(*rows)
+    assert clf.choice_.cost <= 0.5
 
 
 def test_no_promise_from_weighted_rows(rows):

@@ -20,8 +20,8 @@ from sparing.baselines import GreedyMiserClassifier, L1GateClassifier
 from sparing.cascade import CascadeClassifier
 from sparing.costs import FeatureCosts
 
-AUTO = ("cascade", "adapt-gbrt", "adapt-lin", "greedy-miser")
-"""What ``method="auto"`` races."""
+AUTO = ("greedy-miser", "adapt-gbrt", "adapt-lin", "cascade")
+"""What ``method="auto"`` races, the quick ones first: whoever interrupts it has something by then."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,13 @@ class Setting:
     method : its name.
     model : the unfitted classifier; full model, prices, folds and seed are put in later.
     about : what distinguishes it from other settings of the method.
+    effort : time it takes in units of the others, roughly; for telling how much is left.
     """
 
     method: str
     model: RoutedClassifier
     about: dict[str, Any] = field(default_factory=dict)
+    effort: float = 1.0
 
     @property
     def label(self) -> dict[str, Any]:
@@ -80,6 +82,7 @@ def settings_of(method: Any, costs: FeatureCosts) -> Rounds:
                 )
             now, later = SWEEPS[one](costs)
         elif isinstance(one, RoutedClassifier):
+            _check_bare(one)
             name = _unused(type(one).__name__, names)
             now, later = [Setting(name, clone(one))], []
         else:
@@ -90,6 +93,16 @@ def settings_of(method: Any, costs: FeatureCosts) -> Rounds:
         first += now
         second += later
     return first, second
+
+
+def _check_bare(model: RoutedClassifier) -> None:
+    """Raise when a classifier to race comes with a full model or prices: those of the race are the same for all."""
+    for name, parameter in (("full model", "estimator"), ("prices", "feature_costs")):
+        if getattr(model, parameter, None) is not None:
+            raise ValueError(
+                f"method={type(model).__name__}({parameter}=...) brings its own {name}, but all methods are compared "
+                f"with the same: give {parameter} to BudgetedClassifier instead."
+            )
 
 
 def _unused(name: str, names: set[str]) -> str:
@@ -114,7 +127,7 @@ def _shares(costs: FeatureCosts, exponents: Sequence[float]) -> list[float]:
 def _adapt_gbrt(costs: FeatureCosts) -> Rounds:
     def setting(rate: float, exponents: Sequence[float]) -> Setting:
         model = AdaptGbrtClassifier(full_rate=rate, cost_penalty=_shares(costs, exponents))
-        return Setting("adapt-gbrt", model, {"full_rate": rate})
+        return Setting("adapt-gbrt", model, {"full_rate": rate}, len(exponents) / 2)
 
     fine = np.linspace(-2.3, -0.3, 6).tolist()
     return [setting(0.3, [-2.0, -1.2, -0.6])], [setting(0.15, fine), setting(0.5, fine)]
@@ -123,7 +136,7 @@ def _adapt_gbrt(costs: FeatureCosts) -> Rounds:
 def _greedy_miser(costs: FeatureCosts) -> Rounds:
     def setting(rate: float, exponents: Sequence[float]) -> Setting:
         model = GreedyMiserClassifier(learning_rate=rate, cost_penalty=_shares(costs, exponents))
-        return Setting("greedy-miser", model, {"learning_rate": rate})
+        return Setting("greedy-miser", model, {"learning_rate": rate}, len(exponents) / 10)
 
     fine = np.linspace(-2.3, -0.3, 6).tolist()
     return [setting(0.2, [-2.0, -1.2, -0.6])], [setting(0.2, fine), setting(0.1, fine)]
@@ -134,14 +147,14 @@ def _linear(kind: type, name: str, costs: FeatureCosts) -> Rounds:
         average = costs.total / len(costs.columns)
         penalties = np.power(10.0, exponents) / average if average > 0 else np.zeros(1)
         model = kind(full_rate=rate, cost_penalty=penalties.tolist())
-        return Setting(name, model, {"full_rate": rate})
+        return Setting(name, model, {"full_rate": rate}, float(len(exponents)))
 
     fine = np.linspace(-4, -0.5, 8).tolist()
     return [setting(0.3, [-3.5, -2.5, -1.5])], [setting(0.15, fine), setting(0.6, fine)]
 
 
 def _cascade(costs: FeatureCosts) -> Rounds:  # noqa: ARG001
-    return [Setting("cascade", CascadeClassifier())], []
+    return [Setting("cascade", CascadeClassifier(), effort=20.0)], []
 
 
 def _l1_gate(costs: FeatureCosts) -> Rounds:  # noqa: ARG001

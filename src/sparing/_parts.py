@@ -8,16 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Rows = NDArray[np.intp]
+Positions = NDArray[np.intp]
+Floats = NDArray[np.float64]
+
+_FEWEST = 10
+"""Rows without which nothing is learnt: there would be next to none to choose by."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows with labels; weights and groups when there are any."""
+
+    X: Any
+    y: NDArray[Any]
+    weight: Floats | None = None
+    groups: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)
 class Parts:
     """Row numbers: ``train`` learns, ``validation`` chooses, ``calibration`` promises; the last two may be empty."""
 
-    train: Rows
-    validation: Rows
-    calibration: Rows
+    train: Positions
+    validation: Positions
+    calibration: Positions
 
 
 def split_rows(
@@ -70,7 +84,37 @@ def split_rows(
     return Parts(*(np.flatnonzero(part == number) for number in range(3)))
 
 
-def _by_class(y: NDArray[Any], shares: NDArray[np.float64], rng: np.random.Generator) -> Rows:
+def check_enough(y: NDArray[Any], validation: float, calibration: float) -> None:
+    """Raise when there are too few rows, or too few of a class, to have some of them in every part.
+
+    Examples
+    --------
+    >>> check_enough(np.array(["a", "b"] * 6 + ["c"]), 0.25, 0.0)
+    Traceback (most recent call last):
+    ValueError: Class 'c' has 1 row; at least 2 are needed, to learn from and to choose by: ...
+    """
+    needs = ["to learn from", *["to choose by"] * (validation > 0)]
+    needs += ["to promise by"] * (calibration > 0)
+    if validation + calibration >= 1:
+        raise ValueError(
+            f"validation={validation:g} and calibration={calibration:g} leave no row to learn from: together they are "
+            "less than 1."
+        )
+    if len(y) < _FEWEST:
+        raise ValueError(
+            f"{len(y)} rows are too few {' and '.join(needs)}: give at least {_FEWEST}, and some hundred for a choice "
+            "that holds."
+        )
+    labels, counts = np.unique(y, return_counts=True)
+    for label, count in zip(labels.tolist(), counts.tolist(), strict=True):
+        if count < len(needs):
+            raise ValueError(
+                f"Class {label!r} has {count} row{'s' * (count > 1)}; at least {len(needs)} are needed, "
+                f"{' and '.join(needs)}: give more rows of it, leave it out, or join it with another class."
+            )
+
+
+def _by_class(y: NDArray[Any], shares: NDArray[np.float64], rng: np.random.Generator) -> Positions:
     """Part of each row: rows in random order within their class, cut at the shares of all rows."""
     part = np.zeros(len(y), dtype=np.intp)
     _, code = np.unique(y, return_inverse=True)
@@ -89,7 +133,7 @@ def _by_class(y: NDArray[Any], shares: NDArray[np.float64], rng: np.random.Gener
     return part
 
 
-def _by_group(code: Rows, shares: NDArray[np.float64], rng: np.random.Generator) -> Rows:
+def _by_group(code: Positions, shares: NDArray[np.float64], rng: np.random.Generator) -> Positions:
     """Part of each group: groups in random order, cut where their rows reach the shares."""
     sizes = np.bincount(code)
     order = rng.permutation(len(sizes))

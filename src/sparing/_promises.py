@@ -115,6 +115,44 @@ class Promise(ABC):
                 return None
         return int(np.ceil(scale * n))
 
+    # -- before there are any facts -----------------------------------------------------------------
+
+    ideal: ClassVar[str] = "a system without mistakes"
+
+    @property
+    def of_what(self) -> str:
+        """Of which rows it speaks, when not of all."""
+        return ""
+
+    @property
+    def wish(self) -> str:
+        """The promise as it is asked for."""
+        return f"{self.kind}={self.limit:g}"
+
+    def rows_among(self, y: NDArray[Any]) -> int:
+        """Rows with these labels that could say something about it."""
+        return len(y)
+
+    @abstractmethod
+    def at_best(self, n: int, delta: float) -> float:
+        """P-value from ``n`` rows on which nothing at all goes wrong."""
+
+    def least_rows(self, delta: float) -> int | None:
+        """Rows below which no system can be promised to keep it; None when no number is enough."""
+        high = 1
+        while self.at_best(high, delta) > delta:
+            high *= 2
+            if high > _MOST_ROWS:
+                return None
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.at_best(middle, delta) > delta:
+                low = middle
+            else:
+                high = middle
+        return high
+
 
 @dataclass(frozen=True)
 class PairedTolerance(Promise):
@@ -124,6 +162,11 @@ class PairedTolerance(Promise):
     kind = "tolerance"
     method = "exact paired test"
     what = "accuracy"
+    ideal = "a system that answers like the full model"
+
+    def at_best(self, n: int, delta: float) -> float:
+        """Where no answer differs; that nothing is lost can only be shown of a better system."""
+        return paired_p_value(0, 0, n, self.limit, delta) if self.limit > 0 else 0.0
 
     def p_value(self, facts: Facts, delta: float, scale: float = 1.0) -> float:
         """By the rows on which one of the two is right."""
@@ -156,6 +199,11 @@ class BoundedTolerance(Promise):
     kind = "tolerance"
     method = "betting, rows shuffled"
     what = "minus misclassification cost"
+    ideal = "a system that answers like the full model"
+
+    def at_best(self, n: int, delta: float) -> float:
+        """Where no answer differs; that nothing is lost can only be shown of a better system."""
+        return self._at(np.zeros(n), delta, self.limit) if self.limit > 0 else 0.0
 
     def p_value(self, facts: Facts, delta: float, scale: float = 1.0) -> float:
         """By betting on the differences."""
@@ -181,6 +229,10 @@ class Budget(Promise):
     limit: float
     kind = "budget"
     method = "betting, rows shuffled"
+
+    def at_best(self, n: int, delta: float) -> float:  # noqa: ARG002
+        """A system whose every row costs less needs no proof."""
+        return 0.0
 
     def p_value(self, facts: Facts, delta: float, scale: float = 1.0) -> float:
         """Exact where a row costs one of two prices, by betting otherwise."""
@@ -221,6 +273,10 @@ class WrongRows(Promise):
     kind = "max_error"
     method = "exact binomial test"
 
+    def at_best(self, n: int, delta: float) -> float:  # noqa: ARG002
+        """Without an error."""
+        return binomial_p_value(0, n, self.limit)
+
     def _rows(self, facts: Facts) -> Booleans:
         return facts.kept
 
@@ -253,6 +309,20 @@ class MissedRows(WrongRows):
 
     label: Any = None
     kind = "min_recall"
+
+    @property
+    def wish(self) -> str:
+        """A floor, as it is asked for."""
+        return f"min_recall={{{self.label!r}: {1 - self.limit:g}}}"
+
+    @property
+    def of_what(self) -> str:
+        """The class."""
+        return f" of class {self.label!r}"
+
+    def rows_among(self, y: NDArray[Any]) -> int:
+        """Rows of the class."""
+        return int(np.sum(y == self.label))
 
     def _rows(self, facts: Facts) -> Booleans:
         return facts.y == self.label

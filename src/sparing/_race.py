@@ -8,10 +8,12 @@ asked once for all.
 
 from __future__ import annotations
 
-import sys
+import signal
+import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,22 +27,15 @@ from sparing._evaluation import with_call_price
 from sparing._full_model import FullModel
 from sparing._full_predictor import StoredModel
 from sparing._methods import Setting
+from sparing._parts import Rows
+from sparing._progress import Progress
 from sparing._wishes import Wishes
 from sparing.costs import FeatureCosts
 from sparing.frontier import Frontier
-from sparing.metrics.scoring import scoring_name
+from sparing.metrics.scoring import ranks_within_groups, scoring_name
 from sparing.system import Stage, System
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows with labels, and weights when there are any."""
-
-    X: Any
-    y: NDArray[Any]
-    weight: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +47,7 @@ class Task:
     full: FullModel
     cv: Any
     seed: int | None
+    verbose: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +69,7 @@ def fit_setting(setting: Setting, task: Task, may_fail: bool) -> Fitted:
         "feature_costs": task.costs,
         "cv": task.cv,
         "random_state": task.seed,
+        "verbose": task.verbose,
     }
     model.set_params(**{name: value for name, value in given.items() if name in known})
     try:
@@ -118,8 +115,9 @@ class Race:
     task : what is learnt from.
     validation : rows that judge.
     wishes : systems below its floors of recall are left out.
-    scoring, n_jobs, verbose : of the classifier.
-    history : an entry per setting fitted: ``method``, ``round``, ``seconds``, ``n_systems``.
+    scoring, n_jobs : of the classifier.
+    progress : tells how far it has come.
+    history : an entry per setting fitted: ``method``, ``round``, ``seconds``, ``n_systems``, ``error``.
     interrupted : whether the user asked to stop.
     """
 
@@ -128,12 +126,11 @@ class Race:
     wishes: Wishes
     scoring: Any
     n_jobs: int | None
-    verbose: int
+    progress: Progress
     history: list[dict[str, Any]] = field(default_factory=list)
     interrupted: bool = False
 
     def __post_init__(self) -> None:
-        self._began = time.perf_counter()
         self.best_recalls = np.zeros(len(self.wishes.min_recall or {}))
 
     def run(self, first: Sequence[Setting], second: Sequence[Setting]) -> dict[str, Frontier]:
@@ -149,7 +146,7 @@ class Race:
             alive = still_running(frontiers, self.scoring) if len(frontiers) > 1 else set(methods)
             stopped = [m for m in frontiers if m not in alive]
             if stopped:
-                self.say(f"stopped early, no use beside the others: {', '.join(stopped)}")
+                self.progress.say(f"stopped early, no use beside the others: {', '.join(stopped)}")
             more = self._round(2, [s for s in second if s.method in alive], len(methods) > 1)
             for method, frontier in more.items():
                 before = frontiers.get(method)
@@ -189,7 +186,9 @@ class Race:
             labels += [setting.label] * len(fitted.systems)
         if not systems:
             return {}
-        self.say(f"comparing {len(systems)} systems on {len(self.validation.y)} validation rows")
+        self.progress.say(
+            f"comparing {len(systems)} systems on {len(self.validation.y)} validation rows"
+        )
         whole = self._evaluate(systems, labels)
         recalls = self.wishes.recalls(systems, self.validation)
         self.best_recalls = np.maximum(self.best_recalls, recalls.max(axis=1))
@@ -215,25 +214,23 @@ class Race:
             accounting="stage",
             labels=labels,
             full=full_alone(self.task.full, self.task.costs),
+            groups=self.validation.groups if ranks_within_groups(self.scoring) else None,
         )
 
     def _fit(self, settings: Sequence[Setting], may_fail: bool) -> dict[int, Fitted]:
         results: dict[int, Fitted] = {}
-        began = time.perf_counter()
 
         def numbered(index: int, setting: Setting) -> Any:
             return delayed(_numbered)(index, setting, self.task, may_fail)
 
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
         try:
-            for index, fitted in parallel(numbered(i, s) for i, s in enumerate(settings)):
-                results[index] = fitted
-                passed = time.perf_counter() - began
-                left = passed / len(results) * (len(settings) - len(results))
-                self.say(
-                    f"{settings[index].method}: {len(results)} of {len(settings)} fits"
-                    + (f", about {left:.0f} s left" if left else "")
-                )
+            with self.progress.of([s.effort for s in settings]), _interrupts() as interrupted:
+                for index, fitted in parallel(numbered(i, s) for i, s in enumerate(settings)):
+                    results[index] = fitted
+                    self.progress.done(index, settings[index].method)
+                    if interrupted.is_set():  # and the method has kept the part it had
+                        raise KeyboardInterrupt
         except KeyboardInterrupt:
             self.interrupted = True
             if not results and not self.history:
@@ -245,11 +242,25 @@ class Race:
             )
         return results
 
-    def say(self, text: str) -> None:
-        """A line on stderr for people who wait."""
-        if self.verbose:
-            seconds = time.perf_counter() - self._began
-            print(f"[{seconds:6.1f} s] {text}", file=sys.stderr, flush=True)
+
+@contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """Know of every Ctrl-C, also of one that a method takes as the wish to end with what it has."""
+    interrupted = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield interrupted
+        return
+
+    def note(number: int, frame: Any) -> None:
+        interrupted.set()
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _numbered(index: int, setting: Setting, task: Task, may_fail: bool) -> tuple[int, Fitted]:

@@ -5,34 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparing._parts import Rows
+from sparing._price_list import short
 from sparing._rows import ScoredRows
+from sparing.costs import FeatureCosts
 from sparing.frontier import Frontier, Point
 from sparing.metrics.saving import within_budget
 from sparing.metrics.scoring import SystemClassifier
+from sparing.metrics.trial import Span
 from sparing.system import System
 
 Floats = NDArray[np.float64]
-
-
-class Labelled(Protocol):
-    """Rows with labels and weights."""
-
-    @property
-    def X(self) -> Any:  # noqa: N802
-        """Rows."""
-
-    @property
-    def y(self) -> NDArray[Any]:
-        """Labels."""
-
-    @property
-    def weight(self) -> Floats | None:
-        """Weights."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +32,63 @@ class Wishes:
     min_recall: Mapping[Any, float] | None = None
 
     def __post_init__(self) -> None:
+        for name, wish, why in (
+            ("budget", self.budget, "None is no limit"),
+            ("tolerance", self.tolerance, "0.01 gives up a point of accuracy"),
+        ):
+            if wish is not None and not (_is_number(wish) and np.isfinite(float(wish))):
+                raise ValueError(f"{name} is a finite number; got {wish!r}. {why}.")
+        if self.budget is not None and self.budget < 0:
+            raise ValueError(
+                f"budget={self.budget:g} is negative: give the average cost per row that may be spent."
+            )
         for label, floor in (self.min_recall or {}).items():
-            if isinstance(floor, bool) or not isinstance(floor, Real) or not 0 <= float(floor) <= 1:
+            if not _is_number(floor) or not 0 <= float(floor) <= 1:
                 raise ValueError(f"min_recall of {label!r} is a number from 0 to 1; got {floor!r}.")
+
+    # -- before anything is fitted ------------------------------------------------------------------
+
+    def check_prices(self, costs: FeatureCosts) -> None:
+        """Raise for a budget that buys no column at all, or everything for everybody."""
+        if self.budget is None:
+            return
+        calls = np.atleast_1d(np.asarray(costs.call_price, dtype=float))
+        most = costs.total + float(calls.sum())
+        prices = costs.of(np.eye(len(costs.columns), dtype=bool))
+        cheapest = int(prices.argmin())
+        least = float(prices[cheapest]) + (float(calls[0]) if len(calls) > 1 else 0.0)
+        # With a free column some rows can be told from others, and any average be reached by buying for a few.
+        if self.budget < least and not within_budget(np.array([least]), self.budget)[0]:
+            raise ValueError(
+                f"budget={self.budget:g} buys nothing: the cheapest column, {costs.columns[cheapest]!r}, costs "
+                f"{least:.4g} for every row, and everything {most:.4g}. Give a budget between these."
+            )
+        if self.budget > most * (1 + 1e-9):
+            raise ValueError(
+                f"budget={self.budget:g} is no limit: all columns and calls together cost {most:.4g} for a row. Give a "
+                f"budget from {least:.4g} to {most:.4g}, or tolerance=0 to save what loses nothing."
+            )
+
+    def check_tolerance(self, span: Span, name: str) -> None:
+        """Raise for a tolerance that allows everything, or that no score can reach."""
+        reach = span.best - span.worst
+        if self.tolerance is None or not np.isfinite(reach) or abs(self.tolerance) < reach:
+            return
+        points = " One point of accuracy is 0.01." if reach == 1 else ""
+        raise ValueError(
+            f"tolerance={self.tolerance:g} is out of range: {name} is {span.best:.4g} when every answer is right and "
+            f"{span.worst:.4g} when every answer is wrong. Give a part of the difference.{points}"
+        )
+
+    def check_labels(self, labels: NDArray[Any]) -> None:
+        """Raise for floors of classes that are not there."""
+        unknown = [label for label in self.min_recall or {} if label not in labels.tolist()]
+        if unknown:
+            raise ValueError(
+                f"min_recall names classes that y has not: {short(unknown)}; it has {short(labels.tolist())}."
+            )
+
+    # -- choosing -----------------------------------------------------------------------------------
 
     def choose(self, frontier: Frontier) -> Point:
         """The cheapest system within the tolerance, the best within the budget; with both, the first keeping both.
@@ -73,7 +115,7 @@ class Wishes:
             )
         return point
 
-    def recalls(self, systems: Sequence[System], rows: Labelled) -> Floats:
+    def recalls(self, systems: Sequence[System], rows: Rows) -> Floats:
         """Recall of every class that has a floor, for every system: shape (n_floors, n_systems)."""
         floors = self.min_recall or {}
         if not floors:
@@ -95,3 +137,7 @@ class Wishes:
         """Which systems reach all floors."""
         floors = np.array(list((self.min_recall or {}).values()), dtype=float)
         return np.all(recalls >= floors[:, None] - 1e-12, axis=0)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -9,9 +9,7 @@ Nor do several promises about one system: it passes when its largest p-value is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from numbers import Real
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,22 +19,10 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sparing._calibration import Calibration
 from sparing._certificate import Certificate, Finding, fingerprint, plain_settings
 from sparing._drift import Drift, check_drift
-from sparing._evaluation import (
-    is_accuracy,
-    loss_matrix,
-    one_accounting,
-    system_of,
-)
+from sparing._evaluation import loss_matrix, one_accounting, system_of
+from sparing._guarantee import Guarantee, PromiseError, promises_of
 from sparing._price_list import short
-from sparing._promises import (
-    BoundedTolerance,
-    Budget,
-    Facts,
-    MissedRows,
-    PairedTolerance,
-    Promise,
-    WrongRows,
-)
+from sparing._promises import Facts, Promise
 from sparing._sequence import safest_first
 from sparing.frontier import Frontier, Point
 from sparing.metrics.scoring import scoring_name
@@ -54,77 +40,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-
-class PromiseError(ValueError):
-    """No system can be promised to do what was asked; the message says which number of rows might.
-
-    Examples
-    --------
-    >>> from sklearn.svm import SVC
-    >>> from sparing import AdaptLinClassifier, Frontier, Guarantee, certify
-    >>> from sparing.datasets import make_synthetic1
-    >>> X, y = make_synthetic1()
-    >>> clf = AdaptLinClassifier(SVC(), random_state=0).fit(X[::2], y[::2])
-    >>> frontier = Frontier.evaluate(clf, X[1::4], y[1::4])
-    >>> certify(frontier, X[3:60:4], y[3:60:4], Guarantee(tolerance=0.01))
-    Traceback (most recent call last):
-    sparing.guarantees.PromiseError: No system can be promised to keep this with confidence 0.95 from 15 ...
-    """
-
-
-@dataclass(frozen=True)
-class Guarantee:
-    """What is to be promised about a system, and how surely.
-
-    Parameters
-    ----------
-    tolerance : float, optional
-        The score is at most this much below the full model's: accuracy, or minus a misclassification cost.
-    budget : float, optional
-        The average cost per row is at most this.
-    max_error : float, optional
-        Of the rows that are **not** sent to the full model, at most this share is answered wrongly.
-    min_recall : mapping of label to float, optional
-        Of the rows of a class, at least this share is found.
-    confidence : float, default=0.95
-        Probability, over the draw of the calibration rows, that everything promised holds.
-
-    Examples
-    --------
-    >>> from sparing import Guarantee
-    >>> Guarantee(tolerance=0.01, budget=5)
-    Guarantee(tolerance=0.01, budget=5, max_error=None, min_recall=None, confidence=0.95)
-    """
-
-    tolerance: float | None = None
-    budget: float | None = None
-    max_error: float | None = None
-    min_recall: Mapping[Any, float] | None = None
-    confidence: float = 0.95
-
-    def __post_init__(self) -> None:
-        recalls = dict(self.min_recall or {})
-        if all(p is None for p in (self.tolerance, self.budget, self.max_error)) and not recalls:
-            raise ValueError(
-                "A guarantee promises something: give tolerance, budget, max_error or min_recall."
-            )
-        _check("tolerance", self.tolerance, 0.0, np.inf)
-        _check("budget", self.budget, 0.0, np.inf)
-        _check("max_error", self.max_error, 0.0, 1.0)
-        for label, recall in recalls.items():
-            _check(f"min_recall of {label!r}", recall, 0.0, 1.0)
-        _check("confidence", self.confidence, 0.5, 1.0)
-        if self.confidence == 1:
-            raise ValueError("confidence is below 1: no finite number of rows proves anything.")
-
-
-def _check(name: str, value: Any, low: float, high: float) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
-        between = f"{low:g} or more" if high == np.inf else f"from {low:g} to {high:g}"
-        raise ValueError(f"{name} is a number, {between}; got {value!r}.")
 
 
 class Certified(NamedTuple):
@@ -226,7 +141,11 @@ def certify(
         raise ValueError("There are no calibration rows.")
     candidates, full, scoring, accounting = _given(systems, full, scoring, accounting)
     _check_labels(y, candidates[0][0].classes)
-    promises = _promises(guarantee, scoring, full, candidates[0][0])
+    if guarantee.tolerance is not None and full is None:
+        raise ValueError(
+            "A tolerance compares with the full model: pass it as full=, or in the frontier."
+        )
+    promises = promises_of(guarantee, scoring, candidates[0][0].classes)
     if isinstance(systems, Frontier):
         order = safest_first(systems, guarantee, len(y), max_tests)
         if not order:
@@ -281,12 +200,6 @@ def _check_labels(y: NDArray[Any], classes: NDArray[Any]) -> None:
         )
 
 
-def check_promisable(guarantee: Guarantee, scoring: Any) -> None:
-    """Raise when a tolerance is to be promised of a score that is no mean over rows."""
-    if guarantee.tolerance is not None:
-        _matrix(scoring)
-
-
 def _given(
     systems: Any, full: Any, scoring: Any, accounting: Accounting | None
 ) -> tuple[list[tuple[System, Any]], System | None, Any, Accounting]:
@@ -308,46 +221,6 @@ def _given(
     return candidates, full, scoring, accounting
 
 
-def _promises(
-    guarantee: Guarantee, scoring: Any, full: System | None, system: System
-) -> list[Promise]:
-    promises: list[Promise] = []
-    if guarantee.tolerance is not None:
-        if full is None:
-            raise ValueError(
-                "A tolerance compares with the full model: pass it as full=, or in the frontier."
-            )
-        matrix = _matrix(scoring)
-        if matrix is None:
-            promises.append(PairedTolerance(guarantee.tolerance))
-        else:
-            reach = float(np.max(matrix.max(axis=1) - matrix.min(axis=1)))
-            promises.append(BoundedTolerance(guarantee.tolerance, reach))
-    if guarantee.budget is not None:
-        promises.append(Budget(guarantee.budget))
-    if guarantee.max_error is not None:
-        promises.append(WrongRows(guarantee.max_error))
-    for label, recall in (guarantee.min_recall or {}).items():
-        if label not in system.classes.tolist():
-            raise ValueError(
-                f"min_recall names the class {label!r}; the classes are {system.classes.tolist()}."
-            )
-        promises.append(MissedRows(1.0 - recall, label))
-    return promises
-
-
-def _matrix(scoring: Any) -> Floats | None:
-    """The misclassification costs, None for accuracy; other scores are no mean over rows."""
-    matrix = loss_matrix(scoring)
-    if matrix is None and not is_accuracy(scoring):
-        raise ValueError(
-            f"A tolerance can be promised of accuracy or of a misclassification cost matrix, not of "
-            f"scoring={scoring_name(scoring)}: it is no mean over rows. Promise min_recall or max_error instead, or "
-            "write the cost of every mistake as a matrix."
-        )
-    return matrix
-
-
 def _score(scoring: Any, loss: Floats) -> float:
     return float(loss_matrix(scoring) is None) - float(loss.mean())
 
@@ -360,21 +233,11 @@ def _cost_table(cost: Floats) -> dict[str, Any]:
 # -- when nothing can be promised ---------------------------------------------------------------------------------
 
 
-def _wishes(guarantee: Guarantee) -> str:
-    named = {
-        "tolerance": guarantee.tolerance,
-        "budget": guarantee.budget,
-        "max_error": guarantee.max_error,
-        "min_recall": guarantee.min_recall,
-    }
-    return " and ".join(f"{name}={wish}" for name, wish in named.items() if wish is not None)
-
-
 def _hopeless(frontier: Frontier, guarantee: Guarantee) -> str:
     cheapest = frontier.points[int(frontier.costs.argmin())]
     best = frontier.points[int(frontier.scores.argmax())]
     return (
-        f"No system but the full model itself comes near {_wishes(guarantee)} on the validation rows, so there is "
+        f"No system but the full model itself comes near {guarantee.wish} on the validation rows, so there is "
         f"nothing to promise. There, the cheapest costs {cheapest.cost:.4g} and scores {cheapest.score:.4g}; the best "
         f"scores {best.score:.4g} and costs {best.cost:.4g}."
     )

@@ -8,35 +8,30 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
-from sparing._certificate import Certificate
-from sparing._drift import Drift, check_drift
-from sparing._evaluation import loss_matrix
+from sparing._frontier_classifier import FrontierClassifier
 from sparing._full_model import FullModel, fit_full_model, is_legacy
+from sparing._guarantee import check_promisable
 from sparing._methods import settings_of
-from sparing._parts import Parts, split_rows
-from sparing._price_list import short
-from sparing._race import Race, Rows, Task
-from sparing._routed import ENCODE_TEXT, RoutedClassifier, Training, text_named
+from sparing._parts import Rows
+from sparing._preparation import HELD_OUT, Preparation, Prepared, refuse_the_impossible
+from sparing._progress import Progress
+from sparing._race import Race, Task
+from sparing._routed import ENCODE_TEXT, Training, text_named
 from sparing._rows import take_rows
 from sparing._wishes import Wishes
-from sparing.costs import FeatureCosts
-from sparing.frontier import Frontier, Point
-from sparing.guarantees import Guarantee, PromiseError, certify, check_promisable
+from sparing.costs import FeatureCosts, resolve_costs
+from sparing.frontier import Frontier
+from sparing.guarantees import Guarantee, PromiseError
 from sparing.metrics.scoring import resolve_scoring
 from sparing.system import System
 
 Floats = NDArray[np.float64]
 
-_HELD_OUT = 0.25
-"""Share of the rows that choose when ``validation`` is None."""
 
-
-class BudgetedClassifier(RoutedClassifier):
+class BudgetedClassifier(FrontierClassifier):
     """The best system for a budget, or the cheapest for a tolerance; all other budgets come with the same fit.
 
     The full model is cross-fitted once. Methods are raced on it, each with a sweep of settings; rows held out judge
@@ -195,12 +190,12 @@ class BudgetedClassifier(RoutedClassifier):
                     "promise, and recalibrate(X, y) promises on other rows."
                 )
         finally:
-            for name in ("_groups", "_unkept", "_split", "_folds"):
+            for name in ("_groups", "_unkept", "_prepared"):
                 self.__dict__.pop(name, None)
         return self
 
     def _check_wishes(self, weighted: bool, stored: bool) -> None:
-        """Raise on wishes that contradict each other, before hours of fitting."""
+        """Raise on wishes that contradict each other, before anybody looks at the rows."""
         self._validate_params()
         resolve_scoring(self.scoring)
         self._wishes()
@@ -212,6 +207,10 @@ class BudgetedClassifier(RoutedClassifier):
                     f"{name} is a share of the rows or a pair (X, y); got {len(given)} things."
                 )
         promised = self._guarantee()
+        if promised is None and isinstance(self.calibration, tuple | list):
+            raise ValueError(
+                "calibration rows are given, but nothing is to be promised by them: add guarantee=0.95, or a Guarantee."
+            )
         if promised is not None:
             check_promisable(promised, self.scoring)
         if promised is not None and weighted:
@@ -223,22 +222,6 @@ class BudgetedClassifier(RoutedClassifier):
             raise ValueError(
                 "full_proba without an estimator: the validation rows need the full model's answers too. Pass the "
                 "model, or evaluate systems yourself (AdaptGbrtClassifier, Frontier)."
-            )
-
-    def _check_labels(self, labels: NDArray[Any]) -> None:
-        """Raise when floors or a cost matrix do not fit the classes; a legacy model may know more of them."""
-        promised = self._guarantee()
-        for floors in (self.min_recall, None if promised is None else promised.min_recall):
-            unknown = [label for label in floors or {} if label not in labels.tolist()]
-            if unknown:
-                raise ValueError(
-                    f"min_recall names classes that y has not: {short(unknown)}; it has {short(labels.tolist())}."
-                )
-        matrix = loss_matrix(self.scoring)
-        if matrix is not None and len(matrix) != len(labels) and not is_legacy(self.estimator):
-            raise ValueError(
-                f"The misclassification cost matrix has {len(matrix)} classes, y has {len(labels)}: "
-                f"{short(labels.tolist())}."
             )
 
     def _wishes(self) -> Wishes:
@@ -270,55 +253,73 @@ class BudgetedClassifier(RoutedClassifier):
         full_proba: Any,
         seed: int | None,
     ) -> FullModel:
-        """Set the rows that choose and promise aside, then fit f0 on the others."""
-        self._check_labels(np.unique(y))
-        parts = split_rows(
-            y,
-            _share(self.validation, _HELD_OUT),
-            0.0 if self.guarantee is None else _share(self.calibration, 0.2),
-            groups=self._groups,
-            random_state=seed,
-        )
-        self._split = parts
-        train, cv = parts.train, self.cv
-        if self._groups is not None and isinstance(cv, int | np.integer):
-            groups = np.asarray(self._groups)[train]
-            n_folds = min(int(cv), len(np.unique(groups)))
-            cv = list(GroupKFold(n_folds).split(np.zeros(len(train)), y[train], groups))
-        self._folds = cv
+        """Set the rows that choose and promise aside, refuse what cannot be, then fit f0 on the others."""
+        prepared = self._prepared = self._prepare(X, y, weight, seed)
+        train = prepared.train
+        if full_proba is not None:
+            full_proba = np.asarray(full_proba)
+            check_consistent_length(y, full_proba)
         with text_named(X, ENCODE_TEXT):
             return fit_full_model(
                 self.estimator,
                 take_rows(X, train),
                 y[train],
-                cv=cv,
+                cv=prepared.folds,
                 sample_weight=None if weight is None else weight[train],
-                full_proba=None if full_proba is None else np.asarray(full_proba)[train],
+                full_proba=None if full_proba is None else full_proba[train],
                 random_state=seed,
                 n_jobs=self.n_jobs,
             )
 
+    def _prepare(
+        self, X: Any, y: NDArray[Any], weight: Floats | None, seed: int | None
+    ) -> Prepared:
+        groups = self._groups
+        if groups is not None:
+            groups = column_or_1d(np.asarray(groups))
+            check_consistent_length(y, groups)
+        prepared = Preparation(
+            Rows(X, y, weight, groups),
+            HELD_OUT if self.validation is None else self.validation,
+            None if self.guarantee is None else self.calibration,
+            self.cv,
+            seed,
+            lambda rows: self._check_rows(rows, reset=False),
+        ).divided()
+        names = getattr(self, "feature_names_in_", None)
+        columns = X.shape[1] if names is None else [str(name) for name in names]
+        classes = np.unique(y)
+        if is_legacy(self.estimator):  # it may know more of them
+            classes = np.asarray(getattr(self.estimator, "classes_", classes))
+        refuse_the_impossible(
+            prepared,
+            self._wishes(),
+            self._guarantee(),
+            self.scoring,
+            resolve_costs(self._given_costs(), columns),
+            classes,
+        )
+        return prepared
+
     def _learn(self, training: Training, full: FullModel | None) -> System:
         assert full is not None
-        parts, cv = self._split, self._folds
+        prepared = self._prepared
         labels = training.classes[training.y]
         wishes, guarantee = self._wishes(), self._guarantee()
-        validation = self._part(training, labels, parts, "validation")
-        promise_rows = (
-            None if guarantee is None else self._part(training, labels, parts, "calibration")
-        )
-        weight = None if training.weight is None else training.weight[parts.train]
-        rows = Rows(take_rows(training.X, parts.train), labels[parts.train], weight)
-        task = Task(rows, training.costs, full, cv, training.seed)
-        race = Race(task, validation, wishes, self.scoring, self.n_jobs, self.verbose)
-        race.say(f"full model ready; {len(rows.y)} rows learn, {len(validation.y)} choose")
+        train, validation = prepared.train, prepared.validation
+        weight = None if training.weight is None else training.weight[train]
+        rows = Rows(take_rows(training.X, train), labels[train], weight)
+        task = Task(rows, training.costs, full, prepared.folds, training.seed, self.verbose)
+        progress = Progress(self.verbose)
+        race = Race(task, validation, wishes, self.scoring, self.n_jobs, progress)
+        progress.say(f"full model ready; {len(rows.y)} rows learn, {len(validation.y)} choose")
         frontiers = race.run(*settings_of(self.method, training.costs))
         self.history_ = {k: np.array([h[k] for h in race.history]) for k in race.history[0]}
         self.frontier_ = Frontier.merge(frontiers.values())
         self.__dict__.pop("certificate_", None)
-        if promise_rows is not None and guarantee is not None:
+        if prepared.calibration is not None and guarantee is not None:
             try:
-                return self._promise(promise_rows.X, promise_rows.y, guarantee)
+                return self._promise(prepared.calibration.X, prepared.calibration.y, guarantee)
             except PromiseError as error:
                 # Raised when everything that was learnt is in its place, with the best of it as the fitted system.
                 self._unkept = error
@@ -326,121 +327,3 @@ class BudgetedClassifier(RoutedClassifier):
                 return self.choice_.system
         self.choice_ = wishes.choose(self.frontier_)
         return self.choice_.system
-
-    def _part(self, training: Training, labels: NDArray[Any], parts: Parts, name: str) -> Rows:
-        """Rows for one purpose: those given, or those set aside."""
-        given, rows = getattr(self, name), getattr(parts, name)
-        if given is None or isinstance(given, Real):
-            weight = None if training.weight is None else training.weight[rows]
-            return Rows(take_rows(training.X, rows), labels[rows], weight)
-        X, y = self._check_rows(given[0], reset=False), column_or_1d(np.asarray(given[1]))
-        check_consistent_length(X, y)
-        return Rows(X, y)
-
-    # -- the same fit, otherwise ------------------------------------------------------------------
-
-    def at(self, *, budget: float | None = None, tolerance: float | None = None) -> Self:
-        """The classifier for another wish; nothing is refitted and nothing promised.
-
-        Parameters
-        ----------
-        budget, tolerance : float
-            As for the class; with both, both are kept.
-
-        Returns
-        -------
-        BudgetedClassifier
-            A fitted copy.
-        """
-        check_is_fitted(self, "frontier_")
-        if budget is None and tolerance is None:
-            raise ValueError("Give budget or tolerance: at(budget=3) or at(tolerance=0.01).")
-        return self._at_point(Wishes(budget, tolerance).choose(self.frontier_))
-
-    def _at_point(self, point: Point) -> Self:
-        other = self._with_system(point.system)
-        other.choice_ = point
-        return other
-
-    def with_costs(self, feature_costs: Any) -> Self:
-        """A copy at other prices, chosen again by the same wishes; nothing is refitted and nothing promised."""
-        check_is_fitted(self, "frontier_")
-        frontier = self.frontier_.reprice(feature_costs)
-        other = self._at_point(self._wishes().choose(frontier))
-        other.frontier_ = frontier
-        return other
-
-    def _with_system(self, system: System) -> Self:
-        other = super()._with_system(system)
-        for name in ("certificate_", "choice_"):
-            other.__dict__.pop(name, None)
-        return other
-
-    def staged_systems(self) -> list[System]:
-        """All systems of the frontier."""
-        check_is_fitted(self, "frontier_")
-        return [point.system for point in self.frontier_]
-
-    # -- promises ---------------------------------------------------------------------------------
-
-    def _promise(
-        self, X: Any, y: NDArray[Any], guarantee: Guarantee, date: str | None = None
-    ) -> System:
-        system, self.certificate_, _ = certify(self.frontier_, X, y, guarantee, date=date)
-        self.choice_ = next(point for point in self.frontier_ if point.system is system)
-        return system
-
-    def recalibrate(
-        self, X: Any, y: Any, guarantee: Guarantee | None = None, *, date: str | None = None
-    ) -> Self:
-        """A copy whose system is chosen and certified again on new rows; nothing is refitted.
-
-        Parameters
-        ----------
-        X, y : calibration rows and labels
-            Used for nothing else before.
-        guarantee : Guarantee, optional
-            None is the classifier's own.
-        date : str, optional
-            Written into the certificate.
-
-        Returns
-        -------
-        BudgetedClassifier
-        """
-        check_is_fitted(self, "frontier_")
-        guarantee = self._guarantee() if guarantee is None else guarantee
-        if guarantee is None:
-            raise ValueError("There is nothing to promise: pass a Guarantee.")
-        X, y = self._check_rows(X, reset=False), column_or_1d(np.asarray(y))
-        other = self._with_system(self.system_)
-        other.system_ = other._promise(X, y, guarantee, date)
-        return other
-
-    def check_drift(self, X: Any, *, level: float = 0.01) -> Drift:
-        """Whether cost or routing have moved since calibration; see :func:`sparing.guarantees.check_drift`.
-
-        Parameters
-        ----------
-        X : rows that have come in since
-        level : float, default=0.01
-            Probability of a false alarm.
-
-        Returns
-        -------
-        Drift
-        """
-        X = self._rows(X)
-        certificate = getattr(self, "certificate_", None)
-        if not isinstance(certificate, Certificate):
-            raise ValueError(
-                "Nothing was promised, so there is nothing to compare with: fit with a guarantee, or recalibrate(X, y)."
-            )
-        return check_drift(certificate, self.system_, X, level=level)
-
-
-def _share(given: Any, default: float) -> float:
-    """Share of the rows to set aside; 0 when rows of their own are given."""
-    if given is None:
-        return default
-    return float(given) if isinstance(given, Real) else 0.0

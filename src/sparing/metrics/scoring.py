@@ -1,4 +1,4 @@
-"""Scores of systems: whatever scikit-learn calls `scoring`, applied to a System, and a scorer that counts the cost.
+"""Scores of systems: whatever scikit-learn calls `scoring`, applied to a System.
 
 A :class:`~sparing.system.System` is not an estimator. :class:`SystemClassifier` dresses one as a fitted classifier, so
 that scorers, which ask for ``classes_``, ``predict`` and ``predict_proba``, accept it.
@@ -7,19 +7,18 @@ that scorers, which ask for ``classes_``, ``predict`` and ``predict_proba``, acc
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property, partial
 from inspect import Parameter, signature
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, get_scorer_names
 
 from sparing._rows import ScoredRows
-from sparing.metrics.saving import mean_acquisition_cost
-from sparing.system import Accounting, Decides, System
+from sparing.system import Decides, System
 
 Floats = NDArray[np.float64]
 Score = Callable[..., float]
@@ -129,19 +128,14 @@ def resolve_scoring(scoring: Any) -> Score:
     if isinstance(scoring, str):
         if scoring == "accuracy":
             return _accuracy
-        return partial(_with_scorer, get_scorer(scoring), scoring)
+        return partial(_with_scorer, _named_scorer(scoring), scoring)
     if not callable(scoring):
         return partial(_with_matrix, _square_matrix(scoring))
-    positional = [
-        p
-        for p in signature(scoring).parameters.values()
-        if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    ]
-    names = [p.name for p in positional]
-    if "groups" in names:
+    if ranks_within_groups(scoring):
         return partial(_with_ranking, scoring)
-    if sum(p.default is Parameter.empty for p in positional) >= 3:
+    if not is_metric(scoring):
         return partial(_with_scorer, scoring, scoring_name(scoring))
+    names = [p.name for p in _positional(scoring)]
     if len(names) > 1 and names[1] in ("y_score", "y_proba", "y_prob", "pred_decision"):
         name = scoring_name(scoring)
         raise ValueError(
@@ -149,6 +143,38 @@ def resolve_scoring(scoring: Any) -> Score:
             f"sklearn.metrics.make_scorer({name}, response_method='predict_proba')."
         )
     return partial(_with_metric, scoring)
+
+
+def _named_scorer(name: str) -> Any:
+    known = get_scorer_names()
+    if name in known:
+        return get_scorer(name)
+    meant = [one for one in known if one.startswith(name)][:3] or get_close_matches(name, known)
+    raise ValueError(
+        f"scoring={name!r} is the name of no scikit-learn scorer"
+        + (f"; did you mean {' or '.join(map(repr, meant))}?" if meant else ".")
+        + " sklearn.metrics.get_scorer_names() lists them all."
+    )
+
+
+def _positional(function: Any) -> list[Parameter]:
+    return [
+        p
+        for p in signature(function).parameters.values()
+        if p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    ]
+
+
+def ranks_within_groups(scoring: Any) -> bool:
+    """Whether a scoring is a metric of rankings, which needs the query of each row."""
+    named = isinstance(scoring, str) or not callable(scoring)
+    return not named and any(p.name == "groups" for p in _positional(scoring))
+
+
+def is_metric(scoring: Any) -> bool:
+    """Whether a callable compares answers with labels, and is no scorer that asks an estimator itself."""
+    required = sum(p.default is Parameter.empty for p in _positional(scoring))
+    return ranks_within_groups(scoring) or required < 3
 
 
 def scoring_name(scoring: Any) -> str:
@@ -217,11 +243,12 @@ def _with_matrix(
             f"The misclassification cost matrix has {len(matrix)} classes, the classifier {len(classes)}: "
             f"{np.asarray(classes).tolist()}."
         )
-    cost = matrix[_positions(y, classes), _positions(estimator.predict(X), classes)]
+    cost = matrix[positions(y, classes), positions(estimator.predict(X), classes)]
     return -float(np.average(cost, weights=sample_weight))
 
 
-def _positions(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+def positions(labels: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Place of each label among the classes."""
     found, inverse = np.unique(np.asarray(labels), return_inverse=True)
     place = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
     unknown = [label for label in found.tolist() if label not in place]
@@ -246,81 +273,3 @@ def _square_matrix(scoring: Any) -> Floats:
 def _no_groups(groups: Any, name: str) -> None:
     if groups is not None:
         raise ValueError(f"groups is given, but scoring={name} does not rank within groups.")
-
-
-# -- counting the cost -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class CostScorer:
-    """Scorer of routed classifiers, called as ``scorer(estimator, X, y)``; made by :func:`make_cost_scorer`.
-
-    Examples
-    --------
-    >>> from sparing import GreedyMiserClassifier
-    >>> from sparing.datasets import make_synthetic1
-    >>> from sparing.metrics import CostScorer
-    >>> X, y = make_synthetic1()
-    >>> clf = GreedyMiserClassifier(n_estimators=5, cost_penalty=0, random_state=0).fit(X, y)
-    >>> scorer = CostScorer("accuracy", price=0.01)
-    >>> bool(abs(scorer(clf, X, y) - (clf.score(X, y) - 0.01 * clf.acquisition_cost(X).mean())) < 1e-12)
-    True
-    """
-
-    scoring: Any
-    price: float
-    accounting: Accounting | None = None
-
-    def __call__(
-        self, estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Score − price × average cost."""
-        if isinstance(estimator, System):
-            estimator = SystemClassifier(estimator)
-        cost = mean_acquisition_cost(
-            estimator, X, accounting=self.accounting, sample_weight=sample_weight
-        )
-        score = resolve_scoring(self.scoring)(estimator, X, y, sample_weight=sample_weight)
-        return score - self.price * cost
-
-
-def make_cost_scorer(
-    scoring: Any = "accuracy", *, price: float, accounting: Accounting | None = None
-) -> CostScorer:
-    """Scorer for ``GridSearchCV`` and friends: score − price × average cost, larger is better.
-
-    Parameters
-    ----------
-    scoring : str, callable or matrix, default="accuracy"
-        Name of a scikit-learn scorer, a scorer, a metric ``(y_true, y_pred)`` or a misclassification cost matrix.
-    price : float
-        What one unit of cost is worth in units of the score: 0.01 gives up one point of accuracy to save 1.
-        With a misclassification cost matrix in money it is 1, and the scorer is minus the whole bill.
-    accounting : {"stage", "path"} or None
-        None is the classifier's own.
-
-    Returns
-    -------
-    CostScorer
-
-    Examples
-    --------
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from sklearn.svm import SVC
-    >>> from sparing import AdaptLinClassifier
-    >>> from sparing.datasets import make_synthetic2
-    >>> from sparing.metrics import make_cost_scorer
-    >>> X, y = make_synthetic2()
-    >>> search = GridSearchCV(
-    ...     AdaptLinClassifier(SVC(), cv=2, max_iter=5, random_state=0),
-    ...     {"full_rate": [0.0, 0.6]},
-    ...     scoring=make_cost_scorer(price=10),
-    ...     cv=2,
-    ... )
-    >>> search.fit(X, y).best_params_  # at this price the full model is not worth asking
-    {'full_rate': 0.0}
-    """
-    if not np.isfinite(price) or price < 0:
-        raise ValueError(f"price is a finite number, not negative; got {price!r}.")
-    resolve_scoring(scoring)  # raises on what cannot be scored
-    return CostScorer(scoring, float(price), accounting)

@@ -1,0 +1,136 @@
+"""A routed classifier that keeps its whole frontier: other wishes, other prices and promises without another fit."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from sparing._certificate import Certificate
+from sparing._drift import Drift, check_drift
+from sparing._routed import RoutedClassifier
+from sparing._wishes import Wishes
+from sparing.frontier import Frontier, Point
+from sparing.guarantees import Guarantee, certify
+from sparing.system import System
+
+
+class FrontierClassifier(RoutedClassifier):
+    """Base of :class:`~sparing.BudgetedClassifier`: what a fitted one can do with its frontier."""
+
+    frontier_: Frontier
+    choice_: Point
+    certificate_: Certificate
+
+    @abstractmethod
+    def _wishes(self) -> Wishes:
+        """What was asked for."""
+
+    @abstractmethod
+    def _guarantee(self) -> Guarantee | None:
+        """What is to be promised."""
+
+    # -- the same fit, otherwise ------------------------------------------------------------------
+
+    def at(self, *, budget: float | None = None, tolerance: float | None = None) -> Self:
+        """The classifier for another wish; nothing is refitted and nothing promised.
+
+        Parameters
+        ----------
+        budget, tolerance : float
+            As for the class; with both, both are kept.
+
+        Returns
+        -------
+        BudgetedClassifier
+            A fitted copy.
+        """
+        check_is_fitted(self, "frontier_")
+        if budget is None and tolerance is None:
+            raise ValueError("Give budget or tolerance: at(budget=3) or at(tolerance=0.01).")
+        return self._at_point(Wishes(budget, tolerance).choose(self.frontier_))
+
+    def _at_point(self, point: Point) -> Self:
+        other = self._with_system(point.system)
+        other.choice_ = point
+        return other
+
+    def with_costs(self, feature_costs: Any) -> Self:
+        """A copy at other prices, chosen again by the same wishes; nothing is refitted and nothing promised."""
+        check_is_fitted(self, "frontier_")
+        frontier = self.frontier_.reprice(feature_costs)
+        other = self._at_point(self._wishes().choose(frontier))
+        other.frontier_ = frontier
+        return other
+
+    def _with_system(self, system: System) -> Self:
+        other = super()._with_system(system)
+        for name in ("certificate_", "choice_"):
+            other.__dict__.pop(name, None)
+        return other
+
+    def staged_systems(self) -> list[System]:
+        """All systems of the frontier."""
+        check_is_fitted(self, "frontier_")
+        return [point.system for point in self.frontier_]
+
+    # -- promises ---------------------------------------------------------------------------------
+
+    def _promise(
+        self, X: Any, y: NDArray[Any], guarantee: Guarantee, date: str | None = None
+    ) -> System:
+        system, self.certificate_, _ = certify(self.frontier_, X, y, guarantee, date=date)
+        self.choice_ = next(point for point in self.frontier_ if point.system is system)
+        return system
+
+    def recalibrate(
+        self, X: Any, y: Any, guarantee: Guarantee | None = None, *, date: str | None = None
+    ) -> Self:
+        """A copy whose system is chosen and certified again on new rows; nothing is refitted.
+
+        Parameters
+        ----------
+        X, y : calibration rows and labels
+            Used for nothing else before.
+        guarantee : Guarantee, optional
+            None is the classifier's own.
+        date : str, optional
+            Written into the certificate.
+
+        Returns
+        -------
+        BudgetedClassifier
+        """
+        check_is_fitted(self, "frontier_")
+        guarantee = self._guarantee() if guarantee is None else guarantee
+        if guarantee is None:
+            raise ValueError("There is nothing to promise: pass a Guarantee.")
+        X, y = self._check_rows(X, reset=False), column_or_1d(np.asarray(y))
+        other = self._with_system(self.system_)
+        other.system_ = other._promise(X, y, guarantee, date)
+        return other
+
+    def check_drift(self, X: Any, *, level: float = 0.01) -> Drift:
+        """Whether cost or routing have moved since calibration; see :func:`sparing.guarantees.check_drift`.
+
+        Parameters
+        ----------
+        X : rows that have come in since
+        level : float, default=0.01
+            Probability of a false alarm.
+
+        Returns
+        -------
+        Drift
+        """
+        X = self._rows(X)
+        certificate = getattr(self, "certificate_", None)
+        if not isinstance(certificate, Certificate):
+            raise ValueError(
+                "Nothing was promised, so there is nothing to compare with: fit with a guarantee, or recalibrate(X, y)."
+            )
+        return check_drift(certificate, self.system_, X, level=level)
