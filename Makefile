@@ -30,6 +30,8 @@ test: lint  ## lint, then unit tests and doctests with coverage
 	$(PYTEST) -m "not slow and not browser"
 
 test-slow: $(READY)  ## the long tests
+	@$(BIN)/python -c 'import schemathesis' 2>/dev/null || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	$(BIN)/python -m pytest -m slow tests
 
 test-browser: $(READY)  ## the pages in a real browser; needs chromium on the machine

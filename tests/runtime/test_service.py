@@ -488,7 +488,9 @@ def test_the_description_fits_the_service(bundle):
         *("PUT /v1/exit", "GET /healthz", "GET /metrics"),
     }
     body = described["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["application/json"]
-    assert list(body["schema"]["properties"]["columns"]["properties"]) == list("01234")
+    ways = body["schema"]["anyOf"]
+    assert [way["required"] for way in ways] == [["columns"]]  # no sources, no entities
+    assert list(ways[0]["properties"]["columns"]["properties"]) == list("01234")
     example = body["examples"]["the client buys"]["value"]
     assert ask.predict(**example).status_code == 200
     responses = described["paths"]["/v1/predict"]["post"]["responses"]

@@ -289,7 +289,11 @@ def test_paths_and_methods_that_are_not_there():
     response = ask("GET", "/v1/predict")
     problem(response, 405, "http")
     assert response.headers["allow"] == "POST"
-    problem(ask("DELETE", "/v1/exit"), 405, "http")
+    response = ask("DELETE", "/v1/exit")
+    problem(response, 405, "http")
+    assert response.headers["allow"] == "GET, PUT"
+    # The method is wrong whatever the body would have been.
+    problem(ask("PUT", "/v1/spend", content=b"x"), 405, "http")
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/v1/model", "/nothing", "/v1/predict"])

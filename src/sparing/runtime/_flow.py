@@ -1,11 +1,12 @@
-"""How an answer comes about: buy what a stage needs, ask it, go on or stop; and what happens when something fails.
+"""How an answer comes about: get what a stage needs, ask it, go on or stop; and what happens when something fails.
+
+Buying itself is the till's (``_till``).
 
 Everything here is a generator that says what it waits for; ``_drivers`` does the waiting.
 """
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
@@ -16,23 +17,19 @@ import numpy as np
 from sparing.runtime._answer import Answer, Exit, NoAnswerError
 from sparing.runtime._asking import AskedStage, Said
 from sparing.runtime._blame import NonsenseError, blamed
-from sparing.runtime._breaker import Breaker
-from sparing.runtime._claim import Call, Claim, Outcome, Want, new_key
 from sparing.runtime._column_kinds import column_kinds
-from sparing.runtime._drivers import Ask, Compute, Flow, Pause, Together
+from sparing.runtime._drivers import Compute, Flow
 from sparing.runtime._job import Job
 from sparing.runtime._plan import Derive, Plan, Round
 from sparing.runtime._row import row_makers
-from sparing.runtime._source import Request, Source, SourceError
-from sparing.runtime._values import Value, checked_answer, plain
+from sparing.runtime._source import Source, SourceError
+from sparing.runtime._till import Till
+from sparing.runtime._values import plain
 from sparing.runtime.ledger import Ledger
 from sparing.runtime.limits import LimitError, Limits, Policy, Purse
 from sparing.system import System
 
-_LONGEST_PAUSE = 0.05
-"""Seconds between two looks whether somebody else's purchase has come."""
 _KEPT_COSTS = 4096
-_NOTHING: frozenset[Hashable] = frozenset()
 
 
 class Desk:
@@ -50,16 +47,20 @@ class Desk:
         like: Any,
     ) -> None:
         self.system = system
-        self.sources = {source.name: source for source in sources}
-        self.book = book
-        self.limits = limits
-        self.policy = policy
         self.plan = Plan(system, sources, derive)
         self._derive = dict(derive)
         self._stages = [
             AskedStage(stage, make)
             for stage, make in zip(system.stages, row_makers(system, like), strict=True)
         ]
+        self.till = Till(
+            system,
+            sources,
+            book=book,
+            limits=limits,
+            policy=policy,
+            kinds=column_kinds(system, like),
+        )
         self._labels = system.classes.tolist()
         self._calls_up_to = system.call_prices().tolist()
         n = len(system.stages)
@@ -68,23 +69,7 @@ class Desk:
         self._steps = [(f"buy {k}", f"ask {k}") for k in range(len(self._stages))]
         self._place = {column: j for j, column in enumerate(system.costs.columns)}
         self._item = {item: i for i, item in enumerate(system.costs.items)}
-        self._kinds = column_kinds(system, like)
-        self._complete = self._refused_missing(policy)
         self._costs: dict[tuple[Hashable, ...], float] = {}
-        self.breakers = {
-            name: Breaker(name, policy.breaker_failures, policy.breaker_pause)
-            for name in self.sources
-        }
-
-    def _refused_missing(self, policy: Policy) -> frozenset[Hashable]:
-        if isinstance(policy.refuse_missing, bool):
-            return frozenset(self._place) if policy.refuse_missing else _NOTHING
-        unknown = [column for column in policy.refuse_missing if column not in self._place]
-        if unknown:
-            raise ValueError(
-                f"refuse_missing names column {unknown[0]!r}, which the system has not."
-            )
-        return frozenset(policy.refuse_missing)
 
     # -- an answer --------------------------------------------------------------------------------
 
@@ -97,7 +82,7 @@ class Desk:
         """The answer for an entity; ``thresholds`` has one entry per gate."""
         job = Job(entity, len(self._place))
         if known:
-            job.know(known, self._place, self._kinds)
+            job.know(known, self._place, self.till.kinds)
         rounds = self.plan.rounds(job.known)
         last = len(self._stages) - 1
         for k in range(last + 1):
@@ -105,7 +90,7 @@ class Desk:
             threshold = np.inf if k == last else thresholds[k]
             try:
                 begin = time.perf_counter()
-                if rounds[k].wants or (self._call_prices[k] and self.book is not None):
+                if rounds[k].wants or (self._call_prices[k] and self.till.book is not None):
                     yield from self._buy(job, k, rounds[k])
                     bought = time.perf_counter()
                     job.elapsed[buying] = bought - begin
@@ -131,7 +116,7 @@ class Desk:
         except Exception as error:
             # A model behind an endpoint may have been paid, and nobody knows what happened in any other.
             paid = error.paid if isinstance(error, SourceError) else None
-            yield from self._close_asking(job, paid=paid)
+            yield from self.till.close_asking(job, paid=paid)
             if not isinstance(error, TypeError | ValueError):
                 raise
             to_raise = self._blamed(job, k, error)
@@ -142,7 +127,7 @@ class Desk:
             raise to_raise from error
         job.asked = max(job.asked, k)
         if job.asking is not None:
-            yield from self._close_asking(job, paid=True)
+            yield from self.till.close_asking(job, paid=True)
         return said
 
     def _blamed(self, job: Job, k: int, error: Exception) -> Exception:
@@ -158,16 +143,10 @@ class Desk:
             want.item
             for want in wants
             if not set(nonsense.columns).isdisjoint(want.columns)
-            and (want.honours_keys or self.policy.unknown == "retry")
+            and (want.honours_keys or self.till.policy.unknown == "retry")
         ]
-        if isinstance(self.book, Ledger) and items:
-            yield Compute(partial(self.book.doubt, job.entity, items, str(nonsense)))
-
-    def _close_asking(self, job: Job, *, paid: bool | None) -> Flow:
-        if job.asking is not None and self.book is not None:
-            outcome = Outcome(job.asking, {} if paid else None, paid)
-            job.asking = None
-            yield Compute(partial(self.book.close_calls, [outcome]))
+        if isinstance(self.till.book, Ledger) and items:
+            yield Compute(partial(self.till.book.doubt, job.entity, items, str(nonsense)))
 
     def _compute_derived(self, job: Job, wanted: Round) -> None:
         for column in wanted.derived:
@@ -179,7 +158,7 @@ class Desk:
                     f"Column {column!r} could not be derived from {row}: {type(error).__name__}: {error}",
                     final=True,
                 ) from error
-            wrong = self._kinds.wrong(column, value)
+            wrong = self.till.kinds.wrong(column, value)
             if wrong:
                 raise SourceError(f"Column {column!r} derived from {row} is {wrong}.", final=True)
             job.fill({column: value}, self._place)
@@ -189,7 +168,7 @@ class Desk:
 
     def _make_do(self, job: Job, k: int, error: Exception) -> Flow:
         """Answer with the best stage whose columns are all there, or raise."""
-        if self.policy.on_failure == "degrade":
+        if self.till.policy.on_failure == "degrade":
             for j in reversed(range(len(self._stages))):
                 # Asking a later stage may cost something that was not reserved.
                 reachable = j != k and (j <= job.asked or not self._call_prices[j])
@@ -247,140 +226,7 @@ class Desk:
             return price
         return price + self._calls_up_to[job.asked]
 
-    # -- buying -----------------------------------------------------------------------------------
-
     def _buy(self, job: Job, k: int, wanted: Round) -> Flow:
-        """Get everything a stage needs: from the books, from the sources, or from who is buying it already."""
-        if self.book is None:
-            calls = [Call(new_key(), *group) for group in wanted.groups]
-            yield from self._pay(job, calls)
-            return
+        """Get everything a stage needs."""
         price = self._call_prices[k]
-        asking = (self._stages[k].name, price) if price else None
-        wants: Sequence[Want] = wanted.wants
-        pause = 0.001
-        try:
-            while wants or asking:
-                claim: Claim = yield Compute(
-                    partial(
-                        self.book.claim,
-                        job.entity,
-                        wants,
-                        limits=self.limits,
-                        asking=asking,
-                        unknown=self.policy.unknown,
-                    )
-                )
-                if claim.refused:
-                    raise SourceError(
-                        f"A payment for item {claim.refused[0]!r} has an unknown end and its source does not honour "
-                        "idempotency keys: see Ledger.resolve, or allow paying again with Policy(unknown='retry').",
-                        paid=False,
-                    )
-                if asking is not None:
-                    job.asking, asking = claim.asking, None
-                self._reuse(job, claim, wanted)
-                yield from self._pay(job, claim.calls)
-                wants = [want for want in wants if want.item in claim.waiting]
-                if wants and not claim.calls:
-                    yield Pause(pause)
-                    pause = min(2 * pause, _LONGEST_PAUSE)
-        except Exception:
-            yield from self._close_asking(job, paid=False)
-            raise
-        lacking = [c for c in wanted.columns if self._place[c] not in job.there]
-        if lacking:
-            raise SourceError(
-                f"The ledger has what column {lacking[0]!r} of entity {job.entity!r} comes with, but not the column: "
-                "it was bought for another system. Ledger.purge lets it be bought again.",
-                paid=False,
-            )
-
-    def _reuse(self, job: Job, claim: Claim, wanted: Round) -> None:
-        sellers = {want.item: want.source for want in wanted.wants}
-        for item, values in claim.reused.items():
-            for column, value in values.items():
-                wrong = self._kinds.wrong(column, value)
-                if wrong and column in self._place and column not in job.known:
-                    raise SourceError(
-                        f"Column {column!r} that the ledger has from source {sellers[item]!r} for entity "
-                        f"{job.entity!r} is {wrong}. Ledger.purge lets it be bought again.",
-                        paid=False,
-                    )
-            job.fill(values, self._place)
-            job.brought.update(dict.fromkeys(values, sellers[item]))
-            if item not in job.bought:
-                job.reused.append(item)
-
-    def _pay(self, job: Job, calls: Sequence[Call]) -> Flow:
-        """Make the calls together, write down how they ended, and raise if one of them failed."""
-        if not calls:
-            return
-        results = yield Together(
-            [self.purchase(job.entity, call) for call in calls],
-            [self.sources[call.source].local for call in calls],
-        )
-        if self.book is not None:
-            outcomes = [
-                outcome_of(call, result) for call, result in zip(calls, results, strict=True)
-            ]
-            yield Compute(partial(self.book.close_calls, outcomes))
-        failed = None
-        for call, result in zip(calls, results, strict=True):
-            if isinstance(result, SourceError):
-                failed = failed or result
-            else:
-                job.bought.extend(item for item in call.items if item in self._item)
-                job.fill(result, self._place)
-                job.brought.update(dict.fromkeys(result, call.source))
-        if failed is not None:
-            raise failed
-
-    def purchase(self, entity: Hashable, call: Call) -> Flow:
-        """One call with its retries; values by column, or a :class:`SourceError` that says whether it was paid."""
-        source, breaker = self.sources[call.source], self.breakers[call.source]
-        columns = tuple(column for some in call.columns for column in some)
-        request = Request(entity, call.items, columns, call.key)
-        unpaid = not call.again
-        policy = self.policy
-        for attempt in range(policy.retries + 1):
-            try:
-                breaker.check()
-                answer = yield Ask(source, request)
-                values = checked_answer(
-                    answer,
-                    columns,
-                    source=source.name,
-                    entity=entity,
-                    kinds=self._kinds,
-                    complete=self._complete,
-                )
-                breaker.worked()
-                return values
-            except Exception as error:
-                failure = error
-                paid = final = None
-                if isinstance(error, SourceError):
-                    paid, final = error.paid, error.final
-                if not getattr(error, "healthy", False):
-                    breaker.failed()
-                unpaid = unpaid and paid is False
-                safe = unpaid or source.honours_keys or policy.unknown == "retry"
-                if final or not safe or attempt == policy.retries:
-                    break
-                yield Pause(random.uniform(0.0, 2.0 * policy.backoff * 2**attempt))
-        text = str(failure)
-        if not isinstance(failure, SourceError):
-            text = f"Source {source.name!r} raised {type(failure).__name__}: {failure}"
-        raise SourceError(text, paid=False if unpaid else None, final=True) from failure
-
-
-def outcome_of(call: Call, result: dict[Hashable, Value] | SourceError) -> Outcome:
-    """How a call ended, for the books."""
-    if isinstance(result, SourceError):
-        return Outcome(call.key, None, result.paid, str(result))
-    values = {
-        item: {column: result[column] for column in columns}
-        for item, columns in zip(call.items, call.columns, strict=True)
-    }
-    return Outcome(call.key, values)
+        yield from self.till.buy(job, wanted, (self._stages[k].name, price) if price else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import sqlite3
+import sys
 import time
 from collections.abc import Coroutine, Hashable, Mapping
 from dataclasses import replace
@@ -16,7 +17,7 @@ from sparing.runtime._service_activity import Activity, Buyer, cause_of
 from sparing.runtime._service_client import ItemsNeeded
 from sparing.runtime._service_lever import Lever, Serving
 from sparing.runtime._service_problem import Problem, finite
-from sparing.runtime._service_request import Asked, Reader, check_fields, read_json
+from sparing.runtime._service_request import Asked, Reader, check_fields, read_json, whole
 from sparing.runtime._service_token import Conversation, Tokens
 from sparing.runtime._source import SourceError
 from sparing.runtime._values import Value
@@ -68,7 +69,7 @@ class Answers:
     ) -> None:
         self.lever, self.activity = lever, activity
         self._tokens, self._ledger, self._pacer = tokens, ledger, pacer
-        self._buys, self._timeout, self._most = buys, timeout, max_in_flight
+        self.buys, self._timeout, self._most = buys, timeout, max_in_flight
         desk = lever.serving.desk
         self._columns = system.costs.columns
         self._place = {column: j for j, column in enumerate(self._columns)}
@@ -94,7 +95,7 @@ class Answers:
         return await self._bought_there(asked, caller, request_id, notes)
 
     async def _bought_here(self, asked: Asked, request_id: str, notes: dict[str, Any]) -> Any:
-        if not self._buys:
+        if not self.buys:
             raise Problem(
                 422,
                 "no-sources",
@@ -274,17 +275,17 @@ class Answers:
         """Move the lever."""
         content = read_json(body)
         check_fields(content, ("position", "thresholds", "target"))
-        position, thresholds = content.get("position"), content.get("thresholds")
-        target = content.get("target")
-        if position is None and thresholds is None and target is None:
+        if not content:
             raise Problem(422, "exit", "Give a position, thresholds or a target.")
-        if position is not None and (isinstance(position, bool) or not isinstance(position, int)):
+        position, thresholds = whole(content.get("position")), content.get("thresholds")
+        target = content.get("target")
+        if "position" in content and position is None:
             raise Problem(422, "exit", "position must be a whole number.")
-        if thresholds is not None:
+        if "thresholds" in content:
             if not isinstance(thresholds, list):
                 raise Problem(422, "exit", "thresholds must be a list, one number per gate.")
             thresholds = [_threshold(value, gate) for gate, value in enumerate(thresholds)]
-        if target is not None and not (_is_number(target) and 0 < target < math.inf):
+        if "target" in content and not _is_money(target):
             raise Problem(422, "exit", "target must be money per answer, > 0.")
         before = self.lever.position
         await asyncio.to_thread(
@@ -328,6 +329,10 @@ def _label(label: Any) -> Any:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_money(value: Any) -> bool:
+    return _is_number(value) and 0 < value <= sys.float_info.max
 
 
 def _threshold(value: Any, gate: int) -> float:

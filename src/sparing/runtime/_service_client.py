@@ -84,12 +84,12 @@ class ClientDesk(Desk):
     @property
     def numbers(self) -> frozenset[Hashable]:
         """Columns that hold numbers for sure."""
-        return self._kinds.numbers
+        return self.till.kinds.numbers
 
     @property
     def complete(self) -> frozenset[Hashable]:
         """Columns in which a missing value is refused."""
-        return self._complete
+        return self.till.complete
 
     def visit(
         self,
@@ -124,11 +124,11 @@ class ClientDesk(Desk):
         if lacking:
             raise ItemsNeeded(k, wanted, lacking, tuple(exit.score for exit in job.exits))
         for column in wanted.columns:
-            if column in self._complete and is_missing(self._columns[column]):
+            if column in self.till.complete and is_missing(self._columns[column]):
                 raise SourceError(f"Column {column!r} is missing, which is refused there.")
         job.bought.extend(want.item for want in wanted.wants)
         job.fill({c: self._columns[c] for c in wanted.columns}, self._place)
-        if k >= len(self._scores) and self._call_prices[k] and self.book is not None:
+        if k >= len(self._scores) and self._call_prices[k] and self.till.book is not None:
             # Nothing is left to buy but the call of the stage.
             yield from super()._buy(job, k, wanted._replace(groups=(), wants=(), columns=()))
 

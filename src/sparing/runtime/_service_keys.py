@@ -18,6 +18,10 @@ _REMEMBERED = 10_000
 """Callers whose rates are remembered; whoever has not called for longest is forgotten first."""
 
 
+KeysLike = Mapping[str, str] | Iterable[str]
+"""Keys by name, or without names."""
+
+
 class Keys:
     """API keys by name; only their hashes are kept.
 
@@ -36,7 +40,7 @@ class Keys:
     ValueError: A key has 5 characters, must have at least 16: take `secrets.token_urlsafe()`.
     """
 
-    def __init__(self, keys: Mapping[str, str] | Iterable[str]) -> None:
+    def __init__(self, keys: KeysLike) -> None:
         if isinstance(keys, str):
             raise TypeError("keys is a list of keys, or a mapping of name to key, not one text.")
         pairs = (

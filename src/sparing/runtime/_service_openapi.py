@@ -1,11 +1,14 @@
-"""Descriptions of the service's requests and answers, with the columns and items of the model that is served."""
+"""Descriptions of the service's requests and problems, with the columns of the model that is served."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+import sys
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
 from sparing.runtime._service_problem import PROBLEM
+from sparing.runtime._service_replies import SCORE, Schema, or_null
+from sparing.runtime._service_request import LARGEST_ENTITY, LONGEST_TEXT
 from sparing.system import System
 
 ABOUT = """Predictions that spend only what they need.
@@ -17,7 +20,13 @@ long as it takes. `answer_now` makes do with what is there. Values are numbers, 
 Errors are problems as of RFC 9457.
 """
 
-_PROBLEM = {
+KEYS: Schema = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
+"""The two ways to send a key."""
+
+_PROBLEM: Schema = {
     "type": "object",
     "required": ["type", "title", "status", "detail", "request_id"],
     "properties": {
@@ -33,6 +42,7 @@ _PROBLEM = {
 _WHY = {
     400: "Not JSON, or a token that is not this service's.",
     401: "No key, or a wrong one.",
+    403: "This key may not do it; or the service runs without keys, for its own machine alone.",
     404: "A source does not know the entity.",
     408: "The body came too slowly.",
     409: "The token belongs to other columns or another model; or the lever cannot be moved there.",
@@ -44,9 +54,10 @@ _WHY = {
     503: "No stage can answer: sources fail, limits are reached, or the service is busy.",
     504: "No answer in time.",
 }
+_LARGEST = sys.float_info.max
 
 
-def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def problems(*statuses: int) -> dict[int | str, Schema]:
     """Responses of a path that are problems."""
     return {
         status: {"description": _WHY[status], "content": {PROBLEM: {"schema": _PROBLEM}}}
@@ -54,112 +65,134 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def request_body(schema: dict[str, Any], examples: dict[str, Any]) -> dict[str, Any]:
+def request_body(schema: Schema, examples: dict[str, Any]) -> Schema:
     """A JSON body as OpenAPI describes it."""
     named = {name: {"value": value} for name, value in examples.items()}
     content = {"application/json": {"schema": schema, "examples": named}}
     return {"requestBody": {"required": True, "content": content}}
 
 
-def predict_body(system: System, numbers: Collection[Hashable]) -> dict[str, Any]:
-    """The request for an answer.
+def predict_body(
+    system: System,
+    numbers: Collection[Hashable],
+    complete: Collection[Hashable] = (),
+    *,
+    needed: Collection[Hashable] | None = None,
+) -> Schema:
+    """The request for an answer: with an entity, or with columns and what goes with them.
+
+    Parameters
+    ----------
+    system : what is served.
+    numbers : columns that hold numbers for sure.
+    complete : columns in which a missing value is refused.
+    needed : columns that must come with an entity, as no source sells them; None where there are no sources.
 
     Examples
     --------
     >>> from sparing.runtime._examples import lender
-    >>> body = predict_body(lender()[0], {"income"})["requestBody"]["content"]["application/json"]
-    >>> body["schema"]["properties"]["columns"]["properties"]["income"]
-    {'type': ['number', 'boolean', 'null']}
+    >>> body = predict_body(lender()[0], {"income"}, needed=())["requestBody"]["content"]["application/json"]
+    >>> [way["required"] for way in body["schema"]["anyOf"]]
+    [['entity'], ['columns']]
     """
-    columns = system.costs.columns
-    number, any_type = ["number", "boolean", "null"], ["number", "string", "boolean", "null"]
-    schema = {
+    values = {
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            "entity": {
-                "type": ["string", "integer"],
-                "description": "Whom the server buys for, as its sources call it.",
-            },
-            "columns": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {
-                    str(column): {"type": number if column in numbers else any_type}
-                    for column in columns
-                },
-                "description": "Values that are there already, by column.",
-            },
-            "token": {"type": "string", "description": "Continues where items were needed."},
-            "answer_now": {"type": "boolean", "default": False},
+            str(column): _value(column in numbers, column not in complete)
+            for column in system.costs.columns
         },
+        "description": "Values that are there already, by column.",
     }
-    first = {str(columns[j]): 0.5 for j in system.stages[0].columns.tolist()[:3]}
-    examples = {
-        "the server buys": {"entity": "customer-1"},
+    entity = {
+        "anyOf": [
+            {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT},
+            {"type": "integer", "minimum": -LARGEST_ENTITY, "maximum": LARGEST_ENTITY},
+        ],
+        "description": "Whom the server buys for, as its sources call it.",
+    }
+    token = {"type": "string", "description": "Continues where items were needed."}
+    now = {"type": "boolean", "default": False, "description": "Make do with what is there."}
+    nothing = {"type": "null"}
+    ways = [
+        _body(
+            ["columns"],
+            {"entity": nothing, "columns": values, "token": or_null(token), "answer_now": now},
+        )
+    ]
+    first = {str(system.costs.columns[j]): 0.5 for j in system.stages[0].columns.tolist()[:3]}
+    examples: dict[str, Any] = {
         "the client buys": {"columns": first},
         "the client goes on": {"columns": first, "token": "eyJ..."},
     }
-    return request_body(schema, examples)
+    if needed is not None:
+        sent = [str(column) for column in system.costs.columns if column in needed]
+        known = {**values, "required": sent} if sent else values
+        here = {
+            "entity": entity,
+            "columns": known,
+            "token": nothing,
+            "answer_now": {"const": False},
+        }
+        ways.insert(0, _body(["entity", "columns"] if sent else ["entity"], here))
+        given = {"columns": dict.fromkeys(sent, 0.5)} if sent else {}
+        examples = {"the server buys": {"entity": "customer-1", **given}, **examples}
+    return request_body({"anyOf": ways}, examples)
 
 
-def predict_answers(system: System) -> dict[int | str, dict[str, Any]]:
-    """The two kinds of answer, and what can go wrong."""
-    costs = system.costs
-    stage = system.stages[0]
-    item = costs.items[0]
-    share = 1.0 / len(system.classes)
-    answered = {
-        "status": "answered",
-        "prediction": system.classes.tolist()[0],
-        "probabilities": [share] * len(system.classes),
-        "stage": 0,
-        "stage_name": stage.name,
-        "cost": float(costs.item_prices[0]),
-        "bought": [item],
-        "reused": [],
-        "exits": [],
-        "degraded": False,
-        "reason": None,
-    }
-    needed = {
-        "status": "items_needed",
-        "stage": 0,
-        "stage_name": stage.name,
-        "items": [{"item": item, "price": float(costs.item_prices[0]), "columns": [str(item)]}],
-        "columns": [str(item)],
-        "price": float(costs.item_prices[0]),
-        "token": "eyJ...",
-    }
-    kinds = ["answered", "items_needed"]
-    schema = {
-        "type": "object",
-        "required": ["status", "stage", "stage_name"],
-        "properties": {"status": {"enum": kinds}},
-    }
-    examples = {"answered": {"value": answered}, "items needed": {"value": needed}}
-    content = {"application/json": {"schema": schema, "examples": examples}}
+def _body(required: list[str], fields: Schema) -> Schema:
     return {
-        200: {"description": "The prediction, or the items still needed.", "content": content},
-        **problems(400, 401, 404, 408, 409, 410, 413, 415, 422, 429, 503, 504),
+        "type": "object",
+        "required": required,
+        "properties": fields,
+        "additionalProperties": False,
     }
 
 
-def exit_body() -> dict[str, Any]:
-    """The request that moves the lever."""
+def _value(is_number: bool, may_miss: bool) -> Schema:
+    kinds: list[Schema] = [
+        {"type": "number", "minimum": -_LARGEST, "maximum": _LARGEST},
+        {"type": "boolean"},
+    ]
+    if not is_number:
+        kinds.append({"type": "string", "maxLength": LONGEST_TEXT})
+    if may_miss:
+        kinds.append({"type": "null"})
+    return {"anyOf": kinds}
+
+
+def exit_body(gates: Sequence[int]) -> Schema:
+    """The request that moves the lever.
+
+    Parameters
+    ----------
+    gates : number of gates of the system at each position.
+    """
     schema = {
         "type": "object",
         "additionalProperties": False,
+        "minProperties": 1,
         "properties": {
-            "position": {"type": "integer", "minimum": 0, "description": "On the frontier."},
+            "position": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": len(gates) - 1,
+                "description": "On the frontier, cheapest first.",
+            },
             "thresholds": {
                 "type": "array",
-                "items": {"type": ["number", "string"]},
+                "items": SCORE,
+                "minItems": min(gates),
+                "maxItems": max(gates),
                 "description": "One per gate: above it a row goes on. The texts inf and -inf are numbers too.",
             },
-            "target": {"type": "number", "exclusiveMinimum": 0, "description": "Of the pacer."},
+            "target": {
+                "type": "number",
+                "exclusiveMinimum": 0,
+                "maximum": _LARGEST,
+                "description": "Of the pacer.",
+            },
         },
     }
-    return request_body(
-        schema, {"on the frontier": {"position": 2}, "by hand": {"thresholds": [0.25]}}
-    )
+    by_hand = {"position": 0, "thresholds": [0.25] * gates[0]}
+    return request_body(schema, {"on the frontier": {"position": 0}, "by hand": by_hand})

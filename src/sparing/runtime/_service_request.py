@@ -13,7 +13,8 @@ from sparing.runtime._values import Value
 
 LONGEST_TEXT = 1024
 """Characters of a text in a column, and of an entity."""
-_LARGEST_ENTITY = 2**63 - 1
+LARGEST_ENTITY = 9 * 10**18
+"""Fits 64 bits with room to spare: readers of the description may count with rounded numbers above."""
 _FIELDS = ("entity", "columns", "token", "answer_now")
 _NAMED = 20
 """Unknown columns that an error names at most."""
@@ -176,13 +177,28 @@ def check_fields(content: Mapping[str, Any], allowed: Sequence[str]) -> None:
             )
 
 
+def whole(number: Any) -> int | None:
+    """A whole number, which JSON may also write as 1.0; None for anything else.
+
+    Examples
+    --------
+    >>> whole(2.0), whole(2.5), whole(True)
+    (2, None, None)
+    """
+    if isinstance(number, float) and number.is_integer():
+        return int(number)
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
+
+
 def _entity(entity: Any) -> str | int | None:
     if entity is None:
         return None
-    if isinstance(entity, bool) or not isinstance(entity, str | int):
+    if not isinstance(entity, str):
+        entity = whole(entity)
+    if entity is None:
         raise Problem(422, "entity", "entity must be a text or a whole number.")
     if isinstance(entity, int):
-        if abs(entity) > _LARGEST_ENTITY:
+        if abs(entity) > LARGEST_ENTITY:
             raise Problem(422, "entity", "entity is too large a number: send it as text.")
     elif not 0 < len(entity) <= LONGEST_TEXT or not _is_unicode(entity):
         raise Problem(422, "entity", f"entity must be a text of 1 to {LONGEST_TEXT} characters.")

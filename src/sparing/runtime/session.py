@@ -15,9 +15,10 @@ from typing import Any, Literal, Self
 
 from sparing.runtime._answer import Answer, NoAnswerError
 from sparing.runtime._drivers import Flow, Loop, Threads
-from sparing.runtime._flow import Desk, outcome_of
+from sparing.runtime._flow import Desk
 from sparing.runtime._plan import Derive
 from sparing.runtime._source import Source, SourceError, source_list
+from sparing.runtime._till import outcome_of
 from sparing.runtime.ledger import Ledger
 from sparing.runtime.limits import Limits, Policy, Purse
 from sparing.runtime.pacing import Pacer
@@ -152,7 +153,7 @@ class Session:
     @property
     def sources(self) -> dict[str, Source]:
         """The sources by name."""
-        return self._desk.sources
+        return self._desk.till.sources
 
     @property
     def only_known(self) -> tuple[Hashable, ...]:
@@ -162,7 +163,7 @@ class Session:
     @property
     def breakers(self) -> dict[str, str]:
         """State of the circuit breaker of every source: closed, open or half-open."""
-        return {name: breaker.state for name, breaker in self._desk.breakers.items()}
+        return {name: breaker.state for name, breaker in self._desk.till.breakers.items()}
 
     # -- answers ----------------------------------------------------------------------------------
 
@@ -316,7 +317,7 @@ class Session:
             after, entity, call = found
             result: Any
             try:
-                result = self._threads.run(self._desk.purchase(entity, call))
+                result = self._threads.run(self._desk.till.purchase(entity, call))
                 done += 1
             except SourceError as error:
                 result = error
