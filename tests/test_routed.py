@@ -9,57 +9,34 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from sparing import AdaptGbrtClassifier, AdaptLinClassifier, FeatureCosts
-from sparing.system import System
-
-FOREST = RandomForestClassifier(10, oob_score=True, random_state=0)
-TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
-COLUMNS = ["a", "b", "c", "d"]
-COSTS = FeatureCosts(
-    {"a": 1.0, "b": 2.0, "c": 4.0, "d": 0.0}, shared={"panel": (3.0, ["c", "d"])}, call_price=0.5
+from routed_models import (
+    COLUMNS,
+    COSTS,
+    FOREST,
+    NEW,
+    NEW_Y,
+    PRICES,
+    TREE,
+    X,
+    Y,
+    as_frame,
+    gbrt,
+    is_hard,
+    lin,
+    rows,
+    three_classes,
 )
-PRICES = FeatureCosts([1.0, 2.0, 4.0, 0.0], shared={"panel": (3.0, [2, 3])}, call_price=0.5)
-
-
-# Small and quick: what is tested here does not depend on how well they learn.
-def lin(estimator=TREE, **options):
-    quick = {"full_rate": 0.5, "random_state": 0, "n_init": 1, "max_iter": 8, "cv": 3}
-    return AdaptLinClassifier(estimator, **{**quick, **options})
-
-
-def gbrt(estimator=TREE, **options):
-    quick = {"full_rate": 0.5, "random_state": 0, "n_estimators": 12, "cv": 3}
-    return AdaptGbrtClassifier(estimator, **{**quick, **options})
-
-
-def is_hard(X):
-    return X[:, 1] > 0.3
-
-
-def rows(n=160, seed=0):
-    """The cheap first column settles the rows with a small second one; the others need the dear third."""
-    X = np.random.default_rng(seed).normal(size=(n, 4))
-    return X, np.where(is_hard(X), X[:, 2] > 0, X[:, 0] > 0).astype(int)
-
-
-def three_classes(n=160, seed=0):
-    X, y = rows(n, seed)
-    return X, np.where(is_hard(X) & (X[:, 2] > 0), 2, y)
-
-
-X, Y = rows()
-NEW, NEW_Y = rows(90, seed=1)
+from sparing import FeatureCosts
+from sparing.system import System
 
 
 @pytest.fixture(scope="module", params=[lin, gbrt])
@@ -302,12 +279,6 @@ def test_a_pipeline_sees_raw_columns_and_they_are_what_is_priced(make, library):
     assert model.score(X, y) > 0.8
 
 
-def test_text_that_the_full_model_does_not_take_is_named(make):
-    frame, y = mixed()
-    with pytest.raises(ValueError, match=r"'colour', 'size'.*Pipeline"):
-        make().fit(frame, y)
-
-
 def test_wrong_columns_are_named_with_the_difference(make):
     frame = pd.DataFrame(X, columns=COLUMNS)
     model = make().fit(frame, Y)
@@ -328,113 +299,18 @@ def test_wrong_columns_are_named_with_the_difference(make):
         make().fit(X, Y).predict(X[:, :3])
 
 
-# -- missing and infinite cells -------------------------------------------------------------------------
-
-
-def with_cells(value, *places):
-    array = X.copy()
-    for i, j in places:
-        array[i, j] = value
-    return array
-
-
-def as_frame(X):
-    return pd.DataFrame(X, columns=COLUMNS)
-
-
-HOLES = with_cells(np.nan, (3, 1), (4, 1), (5, 3))
-
-
-@pytest.mark.parametrize(
-    "full",
-    [
-        None,
-        FOREST,
-        make_pipeline(SimpleImputer(), SVC()),
-        make_pipeline(StandardScaler(), SimpleImputer(), LogisticRegression()),
-        make_pipeline(
-            ColumnTransformer([("fill", SimpleImputer(), slice(0, 4))]), LogisticRegression()
-        ),
-        GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [2]}, cv=2),
-        VotingClassifier(
-            [("tree", FOREST), ("line", make_pipeline(SimpleImputer(), LogisticRegression()))],
-            voting="soft",
-        ),
-    ],
-    ids=lambda full: type(full).__name__,
-)
-def test_missing_cells_are_fine_where_the_full_model_takes_them(full):
-    for table in (HOLES, as_frame(HOLES)):
-        model = lin(full, cv=2).fit(table, Y)
-        assert model.__sklearn_tags__().input_tags.allow_nan
-        assert np.isfinite(model.predict_proba(table)).all()
-
-
-@pytest.mark.parametrize(
-    "full",
-    [
-        SVC(),
-        make_pipeline(StandardScaler(), SVC()),
-        FrozenEstimator(SVC().fit(X, Y)),
-        GridSearchCV(LogisticRegression(), {"C": [1.0]}),
-        FrozenEstimator(lin(LogisticRegression()).fit(X, Y)),
-    ],
-    ids=lambda full: type(full).__name__,
-)
-def test_missing_cells_that_the_full_model_refuses_are_named(full):
-    with pytest.raises(ValueError, match=r"NaN in column 1 \(2 of 160 rows\), 3 \(1 of 160 rows\)"):
-        lin(full).fit(HOLES, Y)
-    model = lin(full).fit(X, Y)
-    assert not model.__sklearn_tags__().input_tags.allow_nan
-    with pytest.raises(
-        ValueError, match=rf"NaN in column 1 .* the full model {type(full).__name__}"
-    ):
-        model.predict(HOLES)
-
-
-def test_missing_cells_of_frames_are_named():
-    frame = as_frame(HOLES).assign(e=[None, *range(159)])
-    for table in (frame, pl.from_pandas(frame)):
-        with pytest.raises(ValueError, match=r"'b' \(2 of 160 rows\), 'd' \(1 .*'e' \(1 "):
-            lin(SVC()).fit(table, Y)
-    with pytest.raises(ValueError, match="NaN in column 'b'"):
-        lin(SVC()).fit(as_frame(X), Y).route(as_frame(HOLES))
-
-
-def test_a_frozen_model_of_some_columns_minds_only_those():
-    full = FrozenEstimator(LogisticRegression().fit(as_frame(X)[["a", "c"]], Y))
-    model = lin(full).fit(as_frame(HOLES), Y)  # holes in b and d
-    assert model.with_thresholds(-np.inf).acquisition_mask(as_frame(HOLES))[:, [0, 2]].all()
-    with pytest.raises(ValueError, match=r"NaN in column 'c' \(1 of 160"):
-        lin(full).fit(as_frame(with_cells(np.nan, (0, 2), (0, 3))), Y)
-    with pytest.raises(ValueError, match=r"columns that X does not have.*'c'"):
-        lin(full).fit(as_frame(X)[["a", "b"]], Y)
-
-
-@pytest.mark.parametrize("full", [None, FOREST, SVC()], ids=lambda full: type(full).__name__)
-def test_infinite_cells_are_named(full):
-    infinite = with_cells(-np.inf, (7, 2))
-    with pytest.raises(ValueError, match="infinity in column 2"):
-        lin(full).fit(infinite, Y)
-    with pytest.raises(ValueError, match="infinity in column 'c'"):
-        lin(full).fit(as_frame(infinite), Y)
-    with pytest.raises(ValueError, match="infinity in column 'c'"):
-        lin(full).fit(as_frame(X), Y).predict(pl.from_pandas(as_frame(infinite)))
-
-
-def test_huge_cells_are_not_infinite():
-    huge = X.copy()
-    huge[:, 3] *= 1e308 / np.abs(huge[:, 3]).max()  # their sum overflows
-    full = FrozenEstimator(LogisticRegression().fit(as_frame(X)[["a"]], Y))
-    assert np.isfinite(lin(full).fit(as_frame(huge), Y).predict_proba(as_frame(huge))).all()
-
-
 # -- what is refused ------------------------------------------------------------------------------------
 
 
 NAN_Y = np.where(np.arange(len(Y)) == 4, np.nan, Y)
+
+
 NONE_Y = np.where(np.arange(len(Y)) == 4, None, np.array(["no", "yes"], dtype=object)[Y])
+
+
 WEIGHT = np.ones(len(Y))
+
+
 LETTERS = LogisticRegression().fit(X, np.array(["u", "v"])[Y])
 
 

@@ -25,6 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sparing._full_columns import column_use, unwrapped
+from sparing._full_input import refuse_other_models
 from sparing._full_predictor import (
     DecidingPredictor,
     FullPredictor,
@@ -93,6 +94,7 @@ def fit_full_model(
         return FullModel((stage,), labels, _checked_proba(full_proba, len(y), labels), None)
     if estimator is None:
         estimator = default_full_model(random_state, n_jobs)
+    refuse_other_models(estimator)
     legacy = is_legacy(estimator)
     if legacy:
         model = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator

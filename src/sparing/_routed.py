@@ -7,8 +7,6 @@ explanations are the system's, checked here once.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -16,16 +14,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.utils import (
-    _safe_indexing,
-    check_consistent_length,
-    check_random_state,
-    column_or_1d,
-    get_tags,
-)
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -35,20 +25,23 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from sparing._cells import (
+    columns_of,
+    missing,
+    refuse_complex,
+    refuse_infinite,
+    refuse_missing,
+    refuse_twins,
+)
+from sparing._full_input import ENCODE_TEXT, takes_missing, text_named
 from sparing._full_model import FullModel, fit_full_model
 from sparing._full_predictor import encode
-from sparing._price_list import short
 from sparing.costs import FeatureCosts, resolve_costs
 from sparing.system import Accounting, Stage, System
 
+__all__ = ["ENCODE_TEXT", "RoutedClassifier", "Training", "text_named"]
+
 Floats = NDArray[np.float64]
-
-
-ENCODE_TEXT = (
-    "Encode it inside the full model, in a Pipeline with a ColumnTransformer: prices stay those of the raw "
-    "columns."
-)
-"""What to do with text that a full model does not take."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +172,7 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
             )
         X = self._check_rows(X, reset=True)
         y = column_or_1d(y, warn=True)
-        nameless = np.flatnonzero(_missing(y))
+        nameless = np.flatnonzero(missing(y))
         if len(nameless):
             raise ValueError(
                 f"y contains NaN or None: {len(nameless)} of {len(y)} labels, the first in row {nameless[0]}."
@@ -198,13 +191,19 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(X, "columns") and hasattr(X, "shape"):
             self._check_frame(X, reset=reset)
         else:
-            X = validate_data(
-                self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
-            )
+            try:
+                X = validate_data(
+                    self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False
+                )
+            except (TypeError, ValueError):
+                if isinstance(X, np.ndarray) and X.ndim == 2:
+                    refuse_complex(columns_of(X))
+                raise
         self._check_cells(X)
         return X
 
     def _check_frame(self, X: Any, *, reset: bool) -> None:
+        refuse_twins(X)
         try:
             validate_data(self, X, reset=reset, skip_check_array=True)
         except ValueError as error:
@@ -222,35 +221,16 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _check_cells(self, X: Any) -> None:
-        """Refuse infinite cells, and missing ones where the full model would, naming the columns."""
+        """Refuse complex and infinite cells, and missing ones where the full model would, naming the columns."""
         if isinstance(X, np.ndarray):
             with np.errstate(all="ignore"):
                 if np.isfinite(X.sum()):  # one pass tells that there is nothing to look for
                     return
-        columns = list(_columns(X))
-        infinite = [name for name, values in columns if _infinite(values).any()]
-        if infinite:
-            raise ValueError(
-                f"X contains infinity in column {short(infinite)}: clip such values, or replace them by NaN if they "
-                "stand for missing ones."
-            )
-        if self._allows_nan():
-            return
-        read = getattr(self.estimator, "feature_names_in_", None)
-        missing = {
-            name: int(_missing(values).sum())
-            for name, values in columns
-            if read is None or not isinstance(name, str) or name in read
-        }
-        found = [
-            f"{name!r} ({count} of {X.shape[0]} rows)" for name, count in missing.items() if count
-        ]
-        if found:
-            raise ValueError(
-                f"X contains NaN in column {', '.join(found[:8])}{', ...' * (len(found) > 8)}, and the full model "
-                f"{type(self.estimator).__name__} takes no missing values: put an imputer before it in a Pipeline, or "
-                "use a full model that takes them, such as HistGradientBoostingClassifier."
-            )
+        columns = list(columns_of(X))
+        refuse_complex(columns)
+        refuse_infinite(columns)
+        if not self._allows_nan():
+            refuse_missing(columns, self.estimator)
 
     def _allows_nan(self) -> bool:
         return takes_missing(getattr(self, "estimator", None))
@@ -337,72 +317,3 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
         other = copy(self)
         other.system_ = system
         return other
-
-
-@contextmanager
-def text_named(X: Any, advice: str) -> Iterator[None]:
-    """Say which columns hold text when a model inside cannot take it, and what to do about it."""
-    try:
-        yield
-    except ValueError as error:
-        texts = [name for name, values in _columns(X) if values.dtype.kind in "OU"]
-        if "could not convert string" not in str(error) or not texts:
-            raise
-        raise ValueError(
-            f"The full model does not take text, which column {short(texts)} holds ({error}). {advice}"
-        ) from error
-
-
-# -- cells ------------------------------------------------------------------------------------------
-
-
-def takes_missing(model: Any) -> bool:
-    """Whether a model may be given missing cells; where that cannot be known it is left to the model to refuse them.
-
-    Tags that say yes are believed. No is also what they say when nobody has set them, and what wrappers say whatever is
-    inside, so a no counts only from scikit-learn's own simple models.
-    """
-    if not hasattr(model, "__sklearn_tags__") or get_tags(model).input_tags.allow_nan:
-        return True
-    if isinstance(model, RoutedClassifier):
-        return False
-    if isinstance(model, Pipeline):
-        steps = [step for _, step in model.steps]
-        filled = [i for i, step in enumerate(steps) if _may_fill(step)]
-        return all(takes_missing(step) for step in steps[: filled[0] if filled else None])
-    if getattr(model, "estimator", None) is not None:
-        return takes_missing(model.estimator)
-    if getattr(model, "estimators", None):
-        return all(takes_missing(part) for _, part in model.estimators)
-    return not type(model).__module__.startswith("sklearn.")
-
-
-def _may_fill(step: Any) -> bool:
-    """Whether a step of a pipeline may put values into missing cells."""
-    return isinstance(step, ColumnTransformer | FeatureUnion) or type(step).__module__.startswith(
-        "sklearn.impute"
-    )
-
-
-def _columns(X: Any) -> Iterator[tuple[Any, NDArray[Any]]]:
-    """Name or number of each column, and its values."""
-    if isinstance(X, np.ndarray):
-        yield from enumerate(X.T)
-        return
-    for j, name in enumerate(X.columns):
-        yield name, np.asarray(_safe_indexing(X, j, axis=1))
-
-
-def _infinite(values: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.isinf(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-
-
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Cells without a value: NaN, None, and the NA of data frames."""
-    if values.dtype.kind == "O":
-        # Nothing that is missing equals itself, except None; pandas' NA does not even say so.
-        return np.array(
-            [v is None or type(v).__name__ == "NAType" or v != v for v in values.tolist()],
-            dtype=bool,
-        )
-    return np.isnan(values) if values.dtype.kind in "fmM" else np.zeros(len(values), dtype=bool)
