@@ -17,6 +17,19 @@ def test_the_page_is_written_and_its_numbers_printed(run, fitted, tmp_path):
     assert str(out) in text
 
 
+def test_the_page_says_when_the_rows_are_others(run, fitted, tmp_path):
+    model, out, other = fitted[1], tmp_path / "report.html", tmp_path / "other.csv"
+    data = model.parent / "patients.csv"
+    run("report", model, data, "--out", out)
+    assert "not the file the model was fitted on" not in out.read_text("utf-8")
+    patients(50).to_csv(other, index=False)
+    outcome = run("report", model, other, "--out", out, "--json")
+    note = json.loads(outcome.stdout)["note"]
+    assert "is not the file the model was fitted on: all 50 rows were measured." in note
+    assert f'<p class="note name">{note}</p>' in out.read_text("utf-8")
+    assert note in outcome.stderr
+
+
 def test_what_cannot_be_reported_leaves_no_page(run, fitted, tmp_path):
     model, out = fitted[1], tmp_path / "report.html"
     data = model.parent / "patients.csv"

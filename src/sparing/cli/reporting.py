@@ -56,10 +56,29 @@ def report(
         rows = measured.rows
         check_segments(segment or (), data, [str(name) for name in rows.X.columns])
         result = write_report(
-            bundle, rows.X, rows.y, out, segments=segment, examples=examples, title=title
+            bundle,
+            rows.X,
+            rows.y,
+            out,
+            segments=segment,
+            examples=examples,
+            title=title,
+            note=None if measured.note is None else sentence(measured.note),
         )
         result = {**result, "measured": measured.result()}
         show(result, f"{_headline(result['headline'])}\nwritten to {out}", as_json)
+
+
+def sentence(text: str) -> str:
+    """The same with a capital letter, unless it begins with the name of a file.
+
+    Examples
+    --------
+    >>> sentence("the model has learnt from it."), sentence("new.csv is another file.")
+    ('The model has learnt from it.', 'new.csv is another file.')
+    """
+    first = text.split(" ", 1)[0]
+    return text if "." in first else text[:1].upper() + text[1:]
 
 
 def check_segments(wanted: Sequence[str], data: Path, columns: Sequence[str]) -> None:

@@ -33,6 +33,7 @@ def write_report(
     segments: Any = None,
     examples: int = 0,
     title: str | None = None,
+    note: str | None = None,
     **settings: Any,
 ) -> dict[str, Any]:
     """Measure a model on labelled rows and write the report as one HTML file.
@@ -41,7 +42,7 @@ def write_report(
 
     Parameters
     ----------
-    model, X, y, segments, examples, title
+    model, X, y, segments, examples, title, note
         As in :func:`summarise`.
     path : str or path
         Usually ends in ``.html``.
@@ -68,7 +69,9 @@ def write_report(
     '<!doctype html>'
     """
     _jinja2()  # before the work, not after it
-    summary = summarise(model, X, y, segments=segments, examples=examples, title=title, **settings)
+    summary = summarise(
+        model, X, y, segments=segments, examples=examples, title=title, note=note, **settings
+    )
     # A name may hold half a character, which no file can.
     write_whole(path, render(summary).encode("utf-8", "replace"))
     return summary

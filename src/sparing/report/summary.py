@@ -36,6 +36,7 @@ def summarise(
     segments: Any = None,
     examples: int = 0,
     title: str | None = None,
+    note: str | None = None,
     scoring: Any = None,
     groups: ArrayLike | None = None,
     level: float = 0.95,
@@ -58,6 +59,8 @@ def summarise(
     examples : int, default=0
         Rows to show with their values. They may be personal data: none unless asked for.
     title : str, optional
+    note : str, optional
+        What a reader must know about the rows before the numbers: that some of them were learnt from, for example.
     scoring : str, callable or matrix, optional
         None is the frontier's, or accuracy; see :meth:`sparing.Frontier.evaluate`.
     groups : array of shape (n_rows,), optional
@@ -74,7 +77,7 @@ def summarise(
     Returns
     -------
     dict
-        ``title``, ``date``, ``headline``, ``frontier``, ``stages``, ``items``, ``segments``, ``calibration``,
+        ``title``, ``date``, ``note``, ``headline``, ``frontier``, ``stages``, ``items``, ``segments``, ``calibration``,
         ``certificate``, ``data``, ``settings``, ``examples``: texts, numbers, lists and dicts that JSON can hold.
 
     Examples
@@ -98,7 +101,7 @@ def summarise(
     if not len(y):
         raise ValueError("There are no rows to report on: give labelled rows.")
     subject = subject_of(model)
-    measured, chosen, note = measured_systems(subject, X, y, scoring, groups, max_systems)
+    measured, chosen, choice = measured_systems(subject, X, y, scoring, groups, max_systems)
     system, accounting = measured.points[chosen].system, measured.accounting
     rows = ScoredRows(X, size=6 * len(system.stages) + 6)  # every part is asked once
     proba, labels, answering = system.predict_proba(rows), system.predict(rows), system.route(rows)
@@ -108,8 +111,9 @@ def summarise(
         "format": FORMAT,
         "title": "What the predictions cost" if title is None else str(title),
         "date": date,
+        "note": None if note is None else str(note),
         "headline": _headline(measured, chosen, level, random_state),
-        "frontier": _frontier(measured, chosen, note),
+        "frontier": _frontier(measured, chosen, choice),
         "stages": purchases.stages(system, answering, right, costs),
         "items": purchases.items(system, rows, accounting),
         "segments": grouping.segments(X, y, segments, system, answering, right, costs),

@@ -170,7 +170,10 @@ def read_verified(
                         f"{name} does not have the sha256 that {MANIFEST} says: the file is damaged or was changed."
                     )
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
-        raise BundleError(f"This is not a zip, or not a whole one: {error}.") from error
+        raise BundleError(
+            f"This is not a zip, or not a whole one ({error}), and so no .sparing file: `sparing fit` and "
+            "sparing.runtime.save write them."
+        ) from error
     return manifest, raw, members
 
 
