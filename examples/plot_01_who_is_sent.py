@@ -3,10 +3,8 @@ Who is sent to the full model
 =============================
 
 The first figure of the paper: Synthetic-1, two columns, an RBF-SVM as the full model, no prices. A cheap model answers
-where it can; the gate keeps the ambiguous middle for the SVM. Run as a script it writes ``out/synthetic1.png``.
+where it can; the gate keeps the ambiguous middle for the SVM.
 """
-
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 from sklearn.inspection import DecisionBoundaryDisplay
@@ -67,10 +65,8 @@ for row, (name, learnt) in enumerate({"linear": lin, "boosted": gbrt}.items()):
             f"({letter}) {name}, {n} alternation{'s' * (n > 1)}: {clf.score(X, y):.3f}, {sent:.0%} sent"
         )
 
-if __name__ == "__main__":
-    Path("out").mkdir(exist_ok=True)
-    figure.savefig("out/synthetic1.png", dpi=110)
-    print("accuracy of the full model", full.score(X, y))
-    for name, learnt in {"Adapt-Lin": lin, "Adapt-Gbrt": gbrt}.items():
-        clf = learnt[10]
-        print(f"{name}: accuracy {clf.score(X, y):.4f}, sent {clf.route(X).mean():.3f}")
+# %%
+# Accuracy of the composite, and the share that is sent on.
+print(f"full model {full.score(X, y):.4f}")
+for name, learnt in {"Adapt-Lin": lin, "Adapt-Gbrt": gbrt}.items():
+    print(f"{name} {learnt[10].score(X, y):.4f}, {learnt[10].route(X).mean():.0%} sent")

@@ -7,8 +7,6 @@ picks the first column, which is the best single one; with it three of four clus
 with a gate, the second column is better: it answers two clusters by itself.
 """
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
@@ -34,7 +32,3 @@ print(f"Adapt-Lin: accuracy {clf.score(X, y):.3f} at {cost:.3f}, columns {clf.st
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
 RoutingDisplay.from_estimator(clf, X, y, ax=left)
 FrontierDisplay.from_frontier(Frontier.evaluate(clf.staged_systems(), X, y), ax=right)
-
-if __name__ == "__main__":
-    Path("out").mkdir(exist_ok=True)
-    figure.savefig("out/synthetic2.png", dpi=110)

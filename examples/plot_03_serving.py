@@ -4,7 +4,7 @@ A served system buys what it needs
 
 A patient comes in; every test costs money. The session orders the few blood tests that the cheap stage reads, answers
 most patients with them, and orders the rest only for those the gate sends on. The ledger keeps the books: nobody pays
-twice for a test that is still valid. Run as a script it writes ``out/serving.png``.
+twice for a test that is still valid.
 """
 
 from pathlib import Path
@@ -65,11 +65,9 @@ right.barh([str(row["item"]) for row in bars], [row["purchases"] for row in bars
 right.axvline(len(people), color="#6E6E6E", linewidth=0.8, linestyle=":")
 right.set(xlabel=f"bought, of {len(people)} patients", title="The ten dearest items")
 
-if __name__ == "__main__":
-    Path("out").mkdir(exist_ok=True)
-    figure.savefig("out/serving.png", dpi=110)
-    everything = data.costs.total * len(cost)
-    print(f"{len(cost)} answers, {paid:.2f} dollars; every test for everybody {everything:.2f}")
-    print(
-        f"{len(sent)} sent on; accuracy {np.mean([a.prediction for a in first] == data.target[today][:300]):.3f}"
-    )
+# %%
+# In all.
+right = np.mean([answer.prediction for answer in first] == data.target[today][: len(people)])
+everything = data.costs.total * len(cost)
+print(f"{len(cost)} answers, {paid:.2f} dollars; every test for everybody {everything:.2f}")
+print(f"{len(sent)} sent on; accuracy {right:.3f}")
