@@ -1,51 +1,91 @@
-"""Compare methods on a data set: ``python benchmarks/run.py NAME [--quick | --full] [--methods a,b]``.
+"""Compare methods on a data set: ``python benchmarks/run.py NAME [--quick | --full] [--methods a,b] [--jobs N]``.
 
-NAME is a data set of ``paper/datasets.py`` or ``all``. Every fit is kept in ``benchmarks/cache/``: a run that is broken
-off goes on where it stopped, and ``--fresh`` starts anew, which is needed after a change of the code. Tables and plots
-go to ``benchmarks/results/`` and ``benchmarks/RESULTS.md`` is written from these tables alone; quick runs go to
-``benchmarks/results/quick/``.
+NAME is a data set of ``paper/datasets.py``, ``synthetic-1``, ``synthetic-2``, ``all``, or ``report``, which runs
+nothing and writes the report again. Every fit is kept in ``benchmarks/cache/``: a run that is broken off goes on where
+it stopped, and ``--fresh`` starts anew, which is needed after a change of the code. ``--estimate`` runs a sample and
+says how long the rest would take. Tables and plots go to ``benchmarks/results/`` and ``benchmarks/RESULTS.md`` is
+written from these tables alone; quick runs go to ``benchmarks/results/quick/``.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+
+# One thread each, processes side by side: read when numpy is imported.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from paper.datasets import DATASETS, DataSet, prepare  # noqa: E402
-from paper.methods import LEVELS, METHODS, Method  # noqa: E402
-from paper.objective import Kept, Objective, compare  # noqa: E402
-from paper.report import Results, write_plot, write_report  # noqa: E402
+from joblib import cpu_count  # noqa: E402
+from paper.comparison import compare  # noqa: E402
+from paper.datasets import DATASETS, DataSet  # noqa: E402
+from paper.methods import METHODS, Method  # noqa: E402
+from paper.objective import Kept  # noqa: E402
+from paper.plots import write_plot  # noqa: E402
+from paper.report import text_of, write_report  # noqa: E402
+from paper.running import (  # noqa: E402
+    Done,
+    Progress,
+    estimate,
+    objective_of,
+    reason_against,
+    run_tasks,
+    splits_of,
+    tasks_of,
+)
 from paper.store import Store  # noqa: E402
+from paper.summary import write_summary  # noqa: E402
+from paper.synthetic import SYNTHETIC  # noqa: E402
+from paper.tables import Results, Tables, names_in  # noqa: E402
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     args = parse(arguments)
     level = "quick" if args.quick else "full" if args.full else "standard"
-    names = list(DATASETS) if args.name == "all" else [args.name]
+    names = {"all": [*SYNTHETIC, *DATASETS], "report": []}.get(args.name, [args.name])
     folder = HERE / "results" / ("quick" if level == "quick" else "")
     store = Store(HERE / "cache", fresh=args.fresh)
+    if args.estimate:
+        tell_estimate([n for n in names if n in DATASETS], args.methods, level, store, args.jobs)
+        return
+    failed: list[Done] = []
     for name in names:
-        run(name, DATASETS[name], args.methods, level, store, folder)
+        if name in SYNTHETIC:
+            SYNTHETIC[name](folder)
+            continue
+        try:
+            failed += run(name, DATASETS[name], args.methods, level, store, folder, jobs=args.jobs)
+        except FileNotFoundError as error:
+            if args.name != "all":
+                raise
+            print(f"{name}: left out, its data are not here. {error}", flush=True)
+    write_summary(
+        {name: Tables.read(folder, name) for name in names_in(folder)}, folder / "summary.csv"
+    )
     write_report(folder, folder / "RESULTS.md" if level == "quick" else HERE / "RESULTS.md")
+    if failed:
+        sys.exit("failed: " + "; ".join(str(done.task) for done in failed))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("name", choices=[*DATASETS, "all"])
+    parser.add_argument("name", choices=[*SYNTHETIC, *DATASETS, "all", "report"])
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="thin sweeps, small models")
-    size.add_argument("--full", action="store_true", help="wide sweeps")
+    size.add_argument("--quick", action="store_true", help="few rows, thin sweeps, small models")
+    size.add_argument("--full", action="store_true", help="the sweeps of the paper's appendix")
     parser.add_argument("--methods", default=",".join(METHODS), help="some of them, with commas")
+    parser.add_argument("--jobs", type=int, default=cpu_count(), help="processes, all cores")
     parser.add_argument("--fresh", action="store_true", help="forget what the cache holds")
+    parser.add_argument("--estimate", action="store_true", help="only say how long it would take")
     args = parser.parse_args(arguments)
-    known = {given: name for name, method in METHODS.items() for given in method.gives}
-    wanted = args.methods.split(",")
+    known = {given: name for name, method in METHODS.items() for given in (name, *method.gives)}
+    wanted = [name for name in args.methods.split(",") if name]
     if unknown := sorted(set(wanted) - set(known)):
         parser.error(f"methods are {', '.join(known)}; not {', '.join(unknown)}")
     args.methods = {known[given] for given in wanted}
@@ -60,94 +100,70 @@ def run(
     store: Store,
     folder: Path,
     table: Mapping[str, Method] = METHODS,
-) -> Results | None:
-    """Run methods on all splits of a data set; write the tables when no method is missing."""
-    results = Results(name)
-    missing = set()
-    progress = Progress(list(_work(data, methods, level, table)))
-    for split in data.splits:
-        problem = prepare(name, data, split, store)
-        objective = Objective(problem)
+    jobs: int = 1,
+) -> list[Done]:
+    """Run methods on all splits of a data set and write the tables, of methods run before too; give what failed."""
+    splits = splits_of(data, level)
+    every = {split: list(tasks_of(name, data, split, level, table)) for split in splits}
+    work = {
+        split: [
+            task
+            for task in tasks
+            if task.method in methods and (store.fresh or not store.has(task.key, task.setting))
+        ]
+        for split, tasks in every.items()
+    }
+    progress = Progress([task for tasks in work.values() for task in tasks], jobs)
+    results, failed = Results(name), list[Done]()
+    for method_name, method in table.items():
+        if reason := reason_against(data, method_name, method):
+            results.left_out(method_name, reason)
+    for split in splits:
+        # f0 is fitted here, once, before the workers ask for it.
+        objective = objective_of(name, data, split, level, store)
+        now = run_tasks(work[split], data, table, store, jobs, progress)
+        for done in now:
+            results.failed(done.task.method, f"{done.task}, {done.error.strip().splitlines()[-1]}")
+        failed += now
+        lost = {(done.task.key, str(done.task)) for done in now}
         kept: list[Kept] = []
-        for method_name, method in table.items():
-            for setting in method.settings(level_of(data, method_name, level)):
-                key = (name, f"split{split}", method_name)
-                if method_name not in methods and not store.has(key, setting):
-                    missing.add(method_name)
-                    break
-                found, seconds = store.get(
-                    key,
-                    setting,
-                    lambda: timed(objective, method, setting),  # noqa: B023
-                )
+        for task in every[split]:
+            results.expected(task.method)
+            if store.has(task.key, task.setting) and (task.key, str(task)) not in lost:
+                found, seconds = store.load(task.key, task.setting)
                 kept += found
-                results.spent(method_name, seconds)
-                if method_name in methods:
-                    progress.done(f"{name} {split}", method_name, seconds)
-        choices, curves = compare(kept, objective.full, len(problem.test.y))
-        results.add(split, problem.about, objective.full, choices, curves)
-    if missing:
-        print(
-            f"{name}: nothing written, these methods were not run yet: {', '.join(sorted(missing))}"
-        )
-        print(results.text())
-        return None
-    results.write(folder, level)
-    write_plot(folder, name)
-    print(results.text())
-    return results
+                results.spent(task.method, seconds)
+        rows = len(objective.problem.test.y)
+        comparison = compare(kept, objective.full, rows, objective.n_units)
+        results.add(split, objective.problem.about, objective.full, comparison)
+    if len(results.choices()):
+        results.write(folder, level)
+        write_plot(folder, name)
+        print(text_of(Tables.read(folder, name)), flush=True)
+    else:
+        print(f"{name}: no method was run, nothing written", flush=True)
+    return failed
 
 
-def level_of(data: DataSet, method: str, level: str) -> str:
-    """The level of a method on a data set: thinner than asked for where it takes too long."""
-    return LEVELS[min(LEVELS.index(level), LEVELS.index(data.thinned.get(method, "full")))]
-
-
-def timed(objective: Objective, method: Method, setting: Mapping) -> tuple[list[Kept], float]:
-    """Learn and judge one setting; seconds are those of the processor, which a busy machine does not change."""
-    start = time.process_time()
-    systems = method.learn(objective.problem, **setting)
-    found = [k for m, some in systems.items() for k in objective.judge(m, some, setting)]
-    objective.forget()
-    return found, time.process_time() - start
-
-
-def _work(
-    data: DataSet, methods: Collection[str], level: str, table: Mapping[str, Method]
-) -> Iterator[str]:
-    for _ in data.splits:
-        for name, method in table.items():
-            if name in methods:
-                yield from [name] * len(list(method.settings(level_of(data, name, level))))
-
-
-class Progress:
-    """A line per fit, with the time that is left if the methods go on as fast as they have been."""
-
-    def __init__(self, work: list[str]) -> None:
-        self.left = work
-        self.total = len(work)
-        self.times: dict[str, list[float]] = {}
-        self.last = time.monotonic()
-
-    def done(self, where: str, method: str, seconds: float) -> None:
-        now = time.monotonic()
-        elapsed, self.last = now - self.last, now
-        self.left.remove(method)
-        if elapsed < 0.5 * seconds:
-            return  # it came from the cache
-        self.times.setdefault(method, []).append(elapsed)
-        every = [t for times in self.times.values() for t in times]
-        left = sum(_mean(self.times.get(m, every)) for m in self.left)
-        count = self.total - len(self.left)
-        print(
-            f"{where} {method}: {count} of {self.total}, {elapsed:.0f} s, about {left / 60:.0f} min left",
-            flush=True,
-        )
-
-
-def _mean(times: Sequence[float]) -> float:
-    return sum(times) / len(times)
+def tell_estimate(
+    names: Sequence[str], methods: Collection[str], level: str, store: Store, jobs: int
+) -> None:
+    """Say how long a level would take, from a sample."""
+    total = 0.0
+    for name in names:
+        try:
+            rows = estimate(name, DATASETS[name], methods, level, store, METHODS)
+        except FileNotFoundError as error:
+            print(f"{name}: left out, its data are not here. {error}", flush=True)
+            continue
+        for row in rows:
+            print(
+                f"{row['data']} {row['method']}: {row['fits']} fits, {row['kept']} kept, "
+                f"{row['seconds each']:.1f} s each, {row['hours left']:.2f} h left",
+                flush=True,
+            )
+            total += row["hours left"]
+    print(f"{total:.1f} processor hours left, about {total / jobs:.1f} h with {jobs} processes")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,20 @@
 """The comparison harness on a table of a few hundred rows, and the report that is written from its tables."""
 
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import Bunch
 
-from sparing import FeatureCosts, Frontier
+from sparing import AdaptGbrtClassifier, CascadeClassifier, FeatureCosts, Frontier
+from sparing.metrics import run_precision_at_k
 from sparing.system import ACCOUNTINGS
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -17,23 +22,34 @@ pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
 
 
+PAPER = [
+    "comparison",
+    "datasets",
+    "features",
+    "methods",
+    "objective",
+    "ours",
+    "problem",
+    "rankings",
+    "report",
+    "running",
+    "scores",
+    "store",
+    "summary",
+    "synthetic",
+    "tables",
+]
+PEERS = ["catboost_gate", "columns", "lightgbm_gate", "scikit_fallback", "static_subset"]
+MODULES = ["run", *(f"paper.{name}" for name in PAPER), *(f"peers.{name}" for name in PEERS)]
+
+
 @pytest.fixture(scope="module")
 def harness():
     sys.path.insert(0, str(BENCHMARKS))
     try:
-        import run
-        from paper import datasets, features, methods, objective, report, store
+        return Bunch(**{name.partition(".")[2] or name: import_module(name) for name in MODULES})
     finally:
         sys.path.remove(str(BENCHMARKS))
-    return Bunch(
-        run=run,
-        datasets=datasets,
-        features=features,
-        methods=methods,
-        objective=objective,
-        report=report,
-        store=store,
-    )
 
 
 def load_tiny() -> Bunch:
@@ -54,59 +70,111 @@ def load_tiny() -> Bunch:
 def tiny(harness):
     model = RandomForestClassifier(20, random_state=0)
     return harness.datasets.DataSet(
-        load_tiny, model, 10, splits=(0, 1), family="letters", same_as_authors=True
+        load_tiny,
+        model,
+        10,
+        splits=(0, 1),
+        family="letters",
+        same_as_authors=True,
+        without={"budgeted": "a test of its own"},
     )
 
 
 @pytest.fixture(scope="module")
 def problem(harness, tiny, tmp_path_factory):
     store = harness.store.Store(tmp_path_factory.mktemp("cache"))
-    return harness.datasets.prepare("tiny", tiny, 0, store)
+    return harness.problem.prepare("tiny", tiny, 0, store)
 
 
-def test_every_method_runs_and_the_report_is_that_of_its_tables(harness, tiny, tmp_path):
-    sweeps = {
-        name: {axis: values[-1:] for axis, values in method.sweep["quick"].items()}
-        for name, method in harness.methods.METHODS.items()
-    }
-    # The largest penalty would buy nothing here.
-    small = {
+def load_queries() -> Bunch:
+    X, y = make_classification(400, 5, n_informative=3, n_redundant=0, random_state=1)
+    query = np.repeat(np.arange(40), 10)
+    train, validation, test = np.split(np.arange(400), [200, 300])
+    return Bunch(
+        data=X,
+        target=y,
+        grade=3 * y,
+        query=query,
+        costs=FeatureCosts([1, 5, 20, 1, 50]),
+        split=Bunch(train=train, validation=validation, test=test),
+        DESCR="Made-up documents.",
+    )
+
+
+@pytest.fixture(scope="module")
+def documents(harness):
+    model = RandomForestClassifier(20, random_state=0)
+    return harness.datasets.DataSet(
+        load_queries, model, 10, splits=(0, 1), score=harness.scores.RunPrecision()
+    )
+
+
+def small_cascade(problem, *, cv):
+    """A cascade with stages by hand: searching for their order takes half a minute."""
+    clf = CascadeClassifier(stages=[[0], [0, 1, 2]], stage_estimator=GaussianNB(), cv=cv)
+    return {"cascade": problem.fit(clf).staged_systems()}
+
+
+def one_setting(harness, *names):
+    """The methods with one quick setting each; the largest penalty would buy nothing here."""
+    table = {
         name: harness.methods.Method(
             method.learn,
             method.gives,
-            {"quick": sweeps[name] | ({"share": [0.1]} if "share" in sweeps[name] else {})},
+            {
+                "quick": {
+                    axis: [0.1] if axis == "share" and name != "static-subset" else values[-1:]
+                    for axis, values in method.sweep["quick"].items()
+                }
+            },
+            against=method.against if name.startswith("budget-prune") else None,
         )
         for name, method in harness.methods.METHODS.items()
+        if not names or name in names
     }
+    if "cascade" in table:
+        table["cascade"] = harness.methods.Method(
+            small_cascade, ("cascade",), {"quick": {"cv": [2]}}
+        )
+    return table
+
+
+def test_every_method_runs_and_the_report_is_that_of_its_tables(harness, tiny, tmp_path):
+    small = one_setting(harness)
     store = harness.store.Store(tmp_path / "cache")
     arguments = ("tiny", tiny, list(small), "quick", store, tmp_path / "results", small)
-    results = harness.run.run(*arguments)
-    choices = results.choices()
-    given = {name for method in small.values() for name in method.gives}
+    assert harness.run.run(*arguments) == []
+    tables = harness.tables.Tables.read(tmp_path / "results", "tiny")
+    choices = tables.choices
+    left_out = {"budgeted", "budget-prune-own"}
+    given = {name for key, m in small.items() for name in m.gives if key not in left_out}
     assert set(choices.method) == given
-    assert set(choices.split) == {0, 1}
+    assert set(tables.starting("without ")) == left_out
+    assert harness.summary.missing(tables) == dict.fromkeys(left_out, "–")
     assert set(choices.accounting) == set(ACCOUNTINGS)
     near = choices[choices.tolerance.notna()]
     assert ((near.cut >= -1e-9) & (near.low <= near.difference)).all()
+    assert ((near.cost_low <= near.cost) & (near.cost <= near.cost_high)).all()
     assert (tmp_path / "results" / "tiny.png").stat().st_size > 1000
+    assert set(tables.duels.method) == given - {"cascade"}
 
     text = harness.report.render(tmp_path / "results", tmp_path)
     assert "A made-up table." in text
+    assert "a test of its own" in text
     assert all(name in text for name in given)
     # From the cache, and into another folder: the same tables.
-    again = harness.run.run(*arguments[:5], tmp_path / "again", small)
-    assert again.choices().equals(choices)
+    harness.run.run(*arguments[:5], tmp_path / "again", small)
     assert harness.report.render(tmp_path / "again", tmp_path) == text.replace(
         "(results/", "(again/"
     )
 
 
 def test_the_objective_counts_as_a_frontier_does(harness, problem):
-    learn = harness.methods.adapt_gbrt(problem, share=0.05, full_rate=0.3, trees=1)
-    learn |= harness.methods.lightgbm_confidence(
+    learn = harness.ours.adapt_gbrt(problem, share=0.05, full_rate=0.3, trees=1)
+    learn |= harness.lightgbm_gate.lightgbm_coupled(
         problem, share=0.02, num_leaves=15, learning_rate=0.2, trees=1
     )
-    learn |= harness.methods.cascade(problem, stage_estimator="shared", cv=3)
+    learn |= small_cascade(problem, cv=2)
     assert any(len(system.stages) > 2 for system in learn["cascade"])
     objective = harness.objective.Objective(problem)
     for systems in learn.values():
@@ -131,28 +199,264 @@ def test_validation_chooses(harness):
     full = harness.objective.Kept(
         "full model", "stage", {}, (4, 0.9), (4, 0.9), (1.0,), 4, np.packbits([True] * 8)
     )
-    choices, curves = harness.objective.compare(kept, {"stage": full, "path": full}, 8)
+    choices, curves, _ = harness.comparison.compare(kept, {"stage": full, "path": full}, 8)
     near = next(row for row in choices if row["tolerance"] == 0.01)
     assert (near["cost"], near["score"], near["cut"]) == (2, 0.7, 0.5)
     assert (near["difference"], near["setting"]) == (0, "n=1")
     assert len(curves) == 2
 
 
-def test_an_unfinished_comparison_writes_nothing(harness, tiny, tmp_path, capsys):
-    table = {
-        name: harness.methods.Method(
-            method.learn,
-            method.gives,
-            {"quick": {a: v[:1] for a, v in method.sweep["quick"].items()}},
-        )
-        for name, method in harness.methods.METHODS.items()
-        if name in ("greedy-miser", "lightgbm-confidence")
-    }
+def test_what_is_not_run_is_said_to_be_so(harness, tiny, tmp_path):
+    table = one_setting(harness, "greedy-miser", "lightgbm-confidence")
     store = harness.store.Store(tmp_path / "cache")
     arguments = ("tiny", tiny, ["greedy-miser"], "quick", store, tmp_path / "results", table)
-    assert harness.run.run(*arguments) is None
-    assert "lightgbm-confidence" in capsys.readouterr().out
-    assert not (tmp_path / "results").exists()
+    assert harness.run.run(*arguments) == []
+    tables = harness.tables.Tables.read(tmp_path / "results", "tiny")
+    assert harness.summary.missing(tables)["lightgbm-confidence"] == "not run"
+    assert "greedy-miser" not in harness.summary.missing(tables)
+    text = harness.report.render(tmp_path / "results", tmp_path)
+    assert "| lightgbm-confidence | not run |" in text
+
+
+def fail(problem, *, number):
+    if number == 1:
+        raise ValueError(f"number {number} cannot be")
+    return {"greedy-miser": []}
+
+
+def test_a_fit_that_fails_is_named_and_does_not_lose_the_others(harness, tiny, tmp_path, capsys):
+    table = one_setting(harness, "greedy-miser")
+    table["fails"] = harness.methods.Method(fail, ("fails",), {"quick": {"number": [0, 1, 2]}})
+    store = harness.store.Store(tmp_path / "cache")
+    failed = harness.run.run("tiny", tiny, list(table), "quick", store, tmp_path / "r", table)
+    assert [str(done.task) for done in failed] == ["tiny split 0 fails (number=1)"]
+    assert "number 1 cannot be" in capsys.readouterr().out
+    tables = harness.tables.Tables.read(tmp_path / "r", "tiny")
+    assert tables.about["fits of fails"] == "2 of 3"
+    assert "number=1" in tables.about["failed fails"]
+    assert "greedy-miser" in tables.methods
+
+
+@pytest.mark.slow
+def test_processes_find_what_one_process_finds(harness, tiny, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    table = one_setting(harness, "greedy-miser", "static-subset")
+    texts = []
+    for jobs in (1, 2):
+        store = harness.store.Store(tmp_path / f"cache {jobs}")
+        folder = tmp_path / str(jobs) / "results"
+        harness.run.run(
+            "tiny",
+            tiny,
+            list(table),
+            "standard",
+            store,
+            folder,
+            {
+                name: harness.methods.Method(m.learn, m.gives, {"standard": m.sweep["quick"]})
+                for name, m in table.items()
+            },
+            jobs,
+        )
+        texts.append((folder / "tiny.csv").read_text())
+    assert texts[0] == texts[1]
+
+
+def test_the_length_of_a_run_is_estimated_from_a_sample(harness, tiny, tmp_path):
+    method = harness.methods.METHODS["greedy-miser"]
+    sweep = {"standard": method.sweep["quick"]}
+    table = {"greedy-miser": harness.methods.Method(method.learn, method.gives, sweep)}
+    store = harness.store.Store(tmp_path)
+    (row,) = harness.running.estimate("tiny", tiny, ["greedy-miser"], "standard", store, table)
+    assert (row["fits"], row["kept"]) == (12, 1)  # six penalties on two splits
+    assert row["hours left"] == pytest.approx(11 * row["seconds each"] / 3600)
+
+
+def test_numbers_kept_by_older_versions_are_read(harness):
+    new = harness.objective.Kept(
+        "m", "stage", {}, (1, 0.8), (1, 0.9), (1.0,), 1, np.packbits([True] * 8)
+    )
+    state = {k: v for k, v in vars(new).items() if k not in ("spread", "more")}
+    old = harness.objective.Kept.__new__(harness.objective.Kept)
+    old.__setstate__(state)
+    assert np.isnan(old.spread)
+    assert dict(old.more) == {}
+    assert old.values(8).tolist() == [1] * 8
+
+
+# -- peers --------------------------------------------------------------------------------------------
+
+
+def peers_of(harness, problem):
+    learn = harness.lightgbm_gate.lightgbm_lazy(
+        problem, share=0.05, num_leaves=7, learning_rate=0.2, trees=1
+    )
+    learn |= harness.static_subset.static_subset(problem, share=0.5)
+    if find_spec("catboost"):
+        learn |= harness.catboost_gate.catboost_gate(
+            problem, share=0.3, depth=3, per_object=False, trees=1
+        )
+    if find_spec("skfb"):
+        learn |= harness.scikit_fallback.scikit_fallback(
+            problem, stages=(0.2, 0.6), num_leaves=7, trees=1, cuts=4
+        )
+    return learn
+
+
+def test_peers_read_only_the_columns_they_pay_for(harness, problem):
+    X = problem.test.X
+    noise = np.random.default_rng(0).normal(size=X.shape)
+    for name, systems in peers_of(harness, problem).items():
+        assert systems, name
+        for system in systems:
+            for stage in system.stages[: -1 if system.has_full else None]:
+                other = noise.copy()
+                other[:, stage.columns] = X[:, stage.columns]
+                expected = stage.predictor.predict_proba(X)
+                np.testing.assert_array_equal(stage.predictor.predict_proba(other), expected)
+                np.testing.assert_allclose(expected.sum(axis=1), 1)
+        assert systems[0].predict(X).dtype == problem.full.classes.dtype
+
+
+def test_prices_make_peers_buy_less(harness, problem):
+    gates = [
+        (harness.lightgbm_gate.lightgbm_alone, {"num_leaves": 7, "learning_rate": 0.2}, 0.9),
+        (harness.lightgbm_gate.lightgbm_lazy, {"num_leaves": 7, "learning_rate": 0.2}, 0.9),
+    ]
+    if find_spec("catboost"):
+        settings = [{"depth": 3, "per_object": per_object} for per_object in (False, True)]
+        gates += [(harness.catboost_gate.catboost_gate, setting, 10.0) for setting in settings]
+    for learn, setting, dear in gates:
+        bought = []
+        for share in (1e-6, dear):
+            systems = next(iter(learn(problem, share=share, trees=1, **setting).values()))
+            bought.append(len(systems[-1].stages[0].columns))
+        assert bought[1] < bought[0], (learn.__name__, setting)
+
+
+def test_columns_by_hand_are_as_many_as_the_money_pays_for(harness, problem):
+    order = harness.columns.columns_by_worth(problem)
+    assert sorted(order.tolist()) == list(range(6))
+    for share in (0.01, 0.3, 0.7, 1.0):
+        columns = harness.columns.prefix_for(problem, share)
+        assert len(columns) == 1 or problem.prices()[columns].sum() <= share * problem.costs.total
+        np.testing.assert_array_equal(columns, np.sort(order[: len(columns)]))
+    assert len(harness.columns.prefix_for(problem, 1.0)) == 6
+
+
+def test_absent_peers_name_the_extra(harness, problem, monkeypatch):
+    monkeypatch.setitem(sys.modules, "catboost", None)
+    monkeypatch.setitem(sys.modules, "skfb.ensemble", None)
+    with pytest.raises(ImportError, match=r"sparing\[bench\]"):
+        harness.catboost_gate.catboost_gate(problem, share=1, depth=3, per_object=True, trees=1)
+    with pytest.raises(ImportError, match=r"sparing\[bench\]"):
+        harness.scikit_fallback.scikit_fallback(
+            problem, stages=(0.2,), num_leaves=7, trees=1, cuts=4
+        )
+
+
+def test_the_race_gives_systems_with_the_full_model_of_all(harness, problem, monkeypatch):
+    boosted = AdaptGbrtClassifier(n_estimators=5, cost_penalty=[0.01, 0.002])
+    systems = harness.ours.budgeted(problem, method=boosted)["budgeted"]
+    objective = harness.objective.Objective(problem)
+    kept = objective.judge("budgeted", systems, {})
+    assert kept
+    assert max(k.validation[1] for k in kept) >= objective.full["stage"].validation[1] - 0.02
+
+
+@pytest.mark.slow
+def test_the_cascade_of_the_table_runs(harness, problem):
+    systems = harness.ours.cascade(problem, stage_estimator="shared", cv=3)["cascade"]
+    assert any(len(system.stages) > 2 for system in systems)
+
+
+# -- rankings -----------------------------------------------------------------------------------------
+
+
+def test_no_query_is_cut(harness, documents, tmp_path):
+    store = harness.store.Store(tmp_path)
+    for split, level in [(0, "standard"), (1, "standard"), (0, "quick")]:
+        problem = harness.problem.prepare("documents", documents, split, store, level)
+        parts = [problem.train, problem.validation, problem.test]
+        queries = [set(part.query.tolist()) for part in parts]
+        assert [len(q) for q in queries] == [20, 10, 10]
+        assert not queries[0] & queries[1] | queries[1] & queries[2] | queries[0] & queries[2]
+        for learn, held in problem.folds(4):
+            assert not set(problem.train.query[learn]) & set(problem.train.query[held])
+
+
+def test_thinned_parts_keep_queries_whole(harness):
+    rows, unit = np.arange(100), np.repeat(np.arange(10), 10)
+    kept = harness.problem._thinned(rows, unit, 35)
+    assert len(kept) == 30
+    assert np.isin(unit, np.unique(unit[kept])).sum() == 30
+
+
+def test_rankings_are_judged_query_by_query(harness, documents, tmp_path):
+    table = one_setting(harness, "greedy-miser", "cascade", "lightgbm-confidence")
+    store = harness.store.Store(tmp_path / "cache")
+    arguments = ("documents", documents, list(table), "quick", store, tmp_path / "r", table)
+    assert harness.run.run(*arguments) == []
+    problem = harness.problem.prepare("documents", documents, 0, store, "quick")
+    objective = harness.objective.Objective(problem)
+    assert objective.n_units == 10
+    proba = problem.full_model.predict_proba(problem.test.X)[:, 1]
+    expected = run_precision_at_k(problem.test.y, proba, problem.test.query)
+    assert objective.full["stage"].test[1] == pytest.approx(expected)
+    assert objective.full["stage"].values(10).shape == (10,)
+    tables = harness.tables.Tables.read(tmp_path / "r", "documents")
+    assert {"AP@5", "NDCG@10"} <= set(tables.choices)
+    text = harness.report.render(tmp_path / "r", tmp_path)
+    assert "run precision at 5" in text
+    assert "NDCG@10" in text
+
+
+def test_prices_of_mslr_are_levels_of_yahoo(harness):
+    costs = harness.rankings.mslr_costs()
+    assert len(costs.columns) == 136
+    assert set(costs.item_prices.tolist()) <= {1.0, 5.0, 20.0, 50.0, 100.0, 150.0, 200.0}
+    by_name = dict(zip(costs.items, costs.item_prices.tolist(), strict=True))
+    # BM25 of the body costs more than of the title, and both more than a count.
+    assert by_name["feature_106"] > by_name["feature_108"] > by_name["feature_3"]
+
+
+def test_the_spread_of_costs_follows_from_the_share_sent_on(harness):
+    cost = np.repeat([3.0, 16.0], [75, 25])
+    system, full = (
+        harness.objective.Kept("m", "stage", {}, (mean, 0.9), (mean, 0.9), rates, 3, np.zeros(1))
+        for mean, rates in [(cost.mean(), (0.75, 0.25)), (16.0, (1.0,))]
+    )
+    assert harness.comparison._spread(system, full) == pytest.approx(cost.std())
+
+
+# -- tables over all data sets ------------------------------------------------------------------------
+
+
+def test_means_over_splits_have_an_interval_over_splits(harness):
+    values = np.array([0.5, 0.6, 0.7])
+    found = harness.summary._over_splits("cut", values)
+    margin = student.ppf(0.975, 2) * 0.1 / np.sqrt(3)
+    assert found["cut"] == pytest.approx(0.6)
+    assert (found["cut_low"], found["cut_high"]) == pytest.approx((0.6 - margin, 0.6 + margin))
+
+
+def test_synthetic_2_costs_what_the_paper_says(harness, tmp_path):
+    harness.synthetic.synthetic_2(tmp_path)
+    ((heading, _, table),) = harness.synthetic.sections(tmp_path, tmp_path)
+    assert "synthetic-2.png" in heading
+    for row in table[table.expected != ""].itertuples():
+        assert float(row[3]) == pytest.approx(float(row.expected), abs=2e-3)
+
+
+@pytest.mark.slow
+def test_synthetic_1_keeps_the_accuracy_of_the_full_model(harness, tmp_path):
+    harness.synthetic.synthetic_1(tmp_path)
+    ((_, _, table),) = harness.synthetic.sections(tmp_path, tmp_path)
+    last = table[table.alternations == 10]
+    assert (last.accuracy.astype(float) > last["full model"].astype(float) - 0.01).all()
+
+
+# -- committed files ----------------------------------------------------------------------------------
 
 
 def test_image_features_are_computed_once(harness, monkeypatch, tmp_path):

@@ -1,31 +1,26 @@
-"""Methods: functions from a problem and a setting to systems; sweeps are data.
+"""The table of methods: how each learns, and its sweep as data.
 
-A method gives systems and no thresholds: the objective cuts every gate at the same shares of validation rows. Systems
-of several gates keep the thresholds they come with. One fit may serve several methods, such as the same cheap model
-behind two gates. To add a method, write a function and a line in ``METHODS``.
-
-Penalties are given as shares: the price of buying everything, in units of mean loss.
+To add a method, write a function from a problem and a setting to systems (``ours.py``, ``peers/``) and a line here.
+Peers are tuned with as many fits as Adapt-Gbrt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
-from peers.lightgbm_gate import fit_lightgbm, gated_systems
+from peers.catboost_gate import catboost_gate
+from peers.lightgbm_gate import lightgbm_alone, lightgbm_coupled, lightgbm_lazy
+from peers.scikit_fallback import scikit_fallback
+from peers.static_subset import static_subset
 
-from paper.datasets import Problem
-from sparing import (
-    AdaptGbrtClassifier,
-    AdaptLinClassifier,
-    BudgetPruneClassifier,
-    CascadeClassifier,
-    GreedyMiserClassifier,
-)
-from sparing.system import ConfidenceGate, Stage, System
+from paper import ours
+from paper.appendix import APPENDIX, Appendix
+from paper.datasets import DataSet
+from sparing.system import System
 
 LEVELS = ("quick", "standard", "full")
 Systems = Mapping[str, list[System]]
@@ -41,150 +36,96 @@ class Method:
     learn : from a problem and a setting to systems, by the names of ``gives``.
     gives : methods that come out of it.
     sweep : per level, values of every argument of ``learn``; all combinations are settings.
+    appendix : from the paper's appendix on a data set to the sweep of the level "full" there.
+    against : why it does not apply to a data set; empty where it does.
     """
 
     learn: Callable[..., Systems]
     gives: tuple[str, ...]
     sweep: Mapping[str, Sweep]
+    appendix: Callable[[Appendix], Sweep] | None = None
+    against: Callable[[DataSet], str] | None = None
 
-    def settings(self, level: str) -> Iterator[dict[str, Any]]:
-        """All settings of a level."""
+    def settings(self, level: str, family: str = "") -> Iterator[dict[str, Any]]:
+        """All settings of a level on a family of data sets."""
         axes = self.sweep[level]
+        if level == "full" and self.appendix is not None and family in APPENDIX:
+            axes = self.appendix(APPENDIX[family])
         for values in product(*axes.values()):
             yield dict(zip(axes, values, strict=True))
 
-
-def adapt_gbrt(problem: Problem, *, share: float, full_rate: float, trees: float) -> Systems:
-    """Our default, all systems of a fit; and apart from each other the two cheap models with two gates each.
-
-    ``joint`` and ``confidence`` share the cheap models that were grown with the gate, ``refit`` and
-    ``refit-confidence`` the one that was learnt again on the columns they bought.
-    """
-    clf = AdaptGbrtClassifier(
-        full_rate=full_rate,
-        cost_penalty=share / problem.costs.total,
-        n_estimators=int(trees * problem.trees),
-    )
-    systems = gated(problem.fit(clf).staged_systems())
-    gates = [system.stages[0].gate for system in systems]
-    joint = [s for s, gate in zip(systems, gates, strict=True) if not gate.reads_predictor]
-    refit = [
-        s
-        for s, gate in zip(systems, gates, strict=True)
-        if gate.reads_predictor and not isinstance(gate, ConfidenceGate)
-    ]
-    return {
-        "adapt-gbrt": systems,
-        "adapt-gbrt-refit": refit,
-        "adapt-gbrt-refit-confidence": by_confidence(refit),
-        "adapt-gbrt-joint": joint,
-        "adapt-gbrt-confidence": by_confidence(joint),
-    }
+    def reason_against(self, data: DataSet) -> str:
+        """Why it does not apply to a data set; empty where it does."""
+        return "" if self.against is None else self.against(data)
 
 
-def adapt_gbrt_paper(
-    problem: Problem, *, share: float, full_rate: float, learning_rate: float, trees: float
-) -> Systems:
-    """The paper's Algorithm 2: alternation, least-squares trees, its sweep of learning rates thinned."""
-    clf = AdaptGbrtClassifier(
-        full_rate=full_rate,
-        cost_penalty=share / problem.costs.total,
-        n_estimators=int(trees * problem.trees),
-        learning_rate=learning_rate,
-        newton=False,
-        schedule="alternate",
-        gate="joint",
-    )
-    return {"adapt-gbrt-paper": gated(problem.fit(clf).staged_systems())}
+def _no_forest(data: DataSet) -> str:
+    is_forest = getattr(data.full_model, "bootstrap", False)
+    return "" if is_forest else "the full model is no forest with out-of-bag rows"
 
 
-def greedy_miser(problem: Problem, *, share: float, learning_rate: float, trees: float) -> Systems:
-    """Boosted trees with prices, no full model; twice the trees of Adapt-Gbrt, so that the sizes match."""
-    clf = GreedyMiserClassifier(
-        cost_penalty=share / problem.costs.total,
-        n_estimators=int(2 * trees * problem.trees),
-        learning_rate=learning_rate,
-    )
-    return {"greedy-miser": problem.fit(clf).staged_systems()}
+def _forest_already(data: DataSet) -> str:
+    return "" if _no_forest(data) else "the full model is a forest: see budget-prune"
 
 
-def adapt_lin(problem: Problem, *, full_rate: float, penalties: int) -> Systems:
-    """Adapt-Lin with the paper's sweep of penalties, each from the solution of the last."""
-    clf = AdaptLinClassifier(full_rate=full_rate, cost_penalty=np.logspace(-4, 0, penalties))
-    return {"adapt-lin": gated(problem.fit(clf).staged_systems())}
+def _letters_alone(data: DataSet) -> str:
+    return "" if data.family == "letters" else "the paper has it on Letters alone"
 
 
-def lightgbm_confidence(
-    problem: Problem, *, share: float, num_leaves: int, learning_rate: float, trees: float
-) -> Systems:
-    """LightGBM's own prices and confidence, see ``peers/lightgbm_gate.py``."""
-    model = fit_lightgbm(
-        problem.train.X,
-        problem.train.y,
-        problem.costs.of(np.eye(len(problem.costs.columns), dtype=bool)),
-        penalty=share / problem.costs.total,
-        num_leaves=num_leaves,
-        learning_rate=learning_rate,
-        n_estimators=int(trees * problem.trees),
-    )
-    full = problem.full
-    return {"lightgbm-confidence": gated_systems(model, full.costs, full.classes, full.stages[-1])}
+def _shares(n: int, low: float = -2.3, high: float = -0.3) -> list[float]:
+    return np.logspace(low, high, n).round(5).tolist()
 
 
-def cascade(problem: Problem, *, stage_estimator: str, cv: int) -> Systems:
-    """Our cascade: many gates, their thresholds tuned together on out-of-fold scores; validation chooses a system."""
-    fitted = problem.fit(CascadeClassifier(stage_estimator=stage_estimator, cv=cv))
-    systems = fitted.staged_systems()
-    # One gate is cut by the objective as everybody's is.
-    return {"cascade": gated(systems) if len(fitted.stages_) == 2 else systems}
-
-
-def budget_prune(problem: Problem, *, shares: int, keep_free: bool) -> Systems:
-    """f0 itself, pruned by its out-of-bag rows: validation rows only choose. Nothing where f0 is no such forest."""
-    if not getattr(problem.full_model.estimator, "bootstrap", False):
-        return {}
-    clf = BudgetPruneClassifier(
-        problem.full_model.estimator,
-        feature_costs=problem.costs,
-        cost_penalty=np.logspace(-3, 0, shares) / problem.costs.total,
-        keep_free=keep_free,
-        pruning="oob",
-        random_state=0,
-    )
-    return {"budget-prune": clf.fit(problem.train.X, problem.train.y).staged_systems()}
-
-
-def gated(systems: Sequence[System]) -> list[System]:
-    """One system per gate; those that differ by thresholds alone are one."""
-    first = {(id(s.stages[0].predictor), id(s.stages[0].gate)): s for s in reversed(systems)}
-    return [system for system in reversed(first.values()) if len(system.stages[0].columns)]
-
-
-def by_confidence(systems: Sequence[System]) -> list[System]:
-    """The same cheap models, each gated by its own confidence."""
-    return [
-        replace(
-            s, stages=(Stage(s.stages[0].predictor, ConfidenceGate(), name="cheap"), *s.stages[1:])
-        )
-        for s in systems
-    ]
-
-
-def _shares(n: int) -> list[float]:
-    return np.logspace(-2.3, -0.3, n).round(5).tolist()
-
+_RATES = np.arange(1, 10).__truediv__(10).tolist()
 
 _GBRT = {
     "quick": {"trees": [0.2], "full_rate": [0.3], "share": _shares(6)},
     "standard": {"trees": [1], "full_rate": [0.2, 0.5], "share": _shares(6)},
     "full": {"trees": [1], "full_rate": [0.1, 0.3, 0.6], "share": _shares(12)},
 }
+_PAPER = {
+    "quick": {"trees": [0.1], "learning_rate": [0.3], "full_rate": [0.3], "share": _shares(4)},
+    "standard": {
+        "trees": [0.5],
+        "learning_rate": [0.3, 1.0],
+        "full_rate": [0.3, 0.6],
+        "share": _shares(6),
+    },
+    "full": {
+        "trees": [1],
+        "learning_rate": [0.1, 0.3, 1.0],
+        "full_rate": [0.1, 0.3, 0.6],
+        "share": _shares(10),
+    },
+}
 _MISER = {
     "quick": {"trees": [0.2], "learning_rate": [0.2], "share": _shares(6)},
     "standard": {"trees": [1], "learning_rate": [0.1, 0.2], "share": _shares(6)},
     "full": {"trees": [1], "learning_rate": [0.05, 0.1, 0.2], "share": _shares(12)},
 }
-# As many fits as adapt-gbrt. 31 leaves and a rate of 0.1 are LightGBM's own defaults.
+_LINEAR = {
+    "quick": {"penalties": [5], "full_rate": [0.3, 0.6]},
+    "standard": {"penalties": [20], "full_rate": _RATES},
+    "full": {"penalties": [20], "full_rate": _RATES},
+}
+_L1 = {
+    "quick": {"Cs": [5], "class_weights": [5]},
+    "standard": {"Cs": [20], "class_weights": [19]},
+    "full": {"Cs": [20], "class_weights": [39]},
+}
+_CASCADE = {
+    "quick": {"stage_estimator": ["shared"], "cv": [3]},
+    "standard": {"stage_estimator": ["own", "shared"], "cv": [5]},
+    "full": {"stage_estimator": ["own", "shared", "auto"], "cv": [5]},
+}
+_BUDGETED = {level: {"method": ["auto"]} for level in LEVELS}
+_PRUNE = {
+    "quick": {"shares": [6], "keep_free": [True]},
+    "standard": {"shares": [15], "keep_free": [False, True]},
+    "full": {"shares": [30], "keep_free": [False, True]},
+}
+
+# 31 leaves and a rate of 0.1 are LightGBM's own defaults.
 _LIGHTGBM = {
     "quick": {"trees": [0.2], "num_leaves": [31], "learning_rate": [0.1], "share": _shares(6)},
     "standard": {
@@ -200,16 +141,55 @@ _LIGHTGBM = {
         "share": _shares(12),
     },
 }
-
-_CASCADE = {
-    "quick": {"stage_estimator": ["shared"], "cv": [3]},
-    "standard": {"stage_estimator": ["own", "shared"], "cv": [5]},
-    "full": {"stage_estimator": ["own", "shared", "auto"], "cv": [5]},
+# A depth of 6 is CatBoost's own default; its scores are on another scale, see the peer.
+_CATBOOST = {
+    "quick": {
+        "trees": [0.2],
+        "depth": [6],
+        "per_object": [False, True],
+        "share": _shares(3, -1.3, 0.5),
+    },
+    "standard": {
+        "trees": [1],
+        "depth": [6],
+        "per_object": [False, True],
+        "share": _shares(6, -1.3, 0.5),
+    },
+    "full": {
+        "trees": [1],
+        "depth": [4, 6, 8],
+        "per_object": [False, True],
+        "share": _shares(6, -1.3, 0.5),
+    },
+}
+# Prices of the stages, as shares of that of everything.
+_STAGES = {
+    "quick": [(0.1,), (0.25,), (0.5,), (0.1, 0.3), (0.2, 0.5), (0.05, 0.15)],
+    "standard": [
+        *((share,) for share in (0.05, 0.1, 0.2, 0.35, 0.5)),
+        *((0.05, 0.15), (0.1, 0.2), (0.1, 0.3), (0.2, 0.4), (0.3, 0.6)),
+        *((0.05, 0.15, 0.35), (0.15, 0.3, 0.5)),
+    ],
+}
+_FALLBACK = {
+    "quick": {"trees": [0.2], "num_leaves": [31], "cuts": [10], "stages": _STAGES["quick"]},
+    "standard": {"trees": [0.5], "num_leaves": [31], "cuts": [12], "stages": _STAGES["standard"]},
+    "full": {
+        "trees": [0.5],
+        "num_leaves": [16, 31, 127],
+        "cuts": [12],
+        "stages": _STAGES["standard"],
+    },
+}
+_SUBSET = {
+    "quick": {"share": [0.05, 0.1, 0.2, 0.35, 0.5, 0.75]},
+    "standard": {"share": [0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9]},
+    "full": {"share": np.linspace(0.025, 0.975, 36).round(3).tolist()},
 }
 
 METHODS = {
     "adapt-gbrt": Method(
-        adapt_gbrt,
+        ours.adapt_gbrt,
         (
             "adapt-gbrt",
             "adapt-gbrt-refit",
@@ -220,48 +200,41 @@ METHODS = {
         _GBRT,
     ),
     "adapt-gbrt-paper": Method(
-        adapt_gbrt_paper,
-        ("adapt-gbrt-paper",),
-        {
-            "quick": {
-                "trees": [0.1],
-                "learning_rate": [0.3],
-                "full_rate": [0.3],
-                "share": _shares(4),
-            },
-            "standard": {
-                "trees": [0.5],
-                "learning_rate": [0.3, 1.0],
-                "full_rate": [0.3, 0.6],
-                "share": _shares(6),
-            },
-            "full": {
-                "trees": [1],
-                "learning_rate": [0.1, 0.3, 1.0],
-                "full_rate": [0.1, 0.3, 0.6],
-                "share": _shares(10),
-            },
-        },
+        ours.adapt_gbrt_paper, ("adapt-gbrt-paper",), _PAPER, Appendix.adapt_gbrt
     ),
-    "greedy-miser": Method(greedy_miser, ("greedy-miser",), _MISER),
-    "adapt-lin": Method(
-        adapt_lin,
-        ("adapt-lin",),
-        {
-            "quick": {"penalties": [5], "full_rate": [0.3, 0.6]},
-            "standard": {"penalties": [20], "full_rate": np.arange(1, 10).__truediv__(10).tolist()},
-            "full": {"penalties": [20], "full_rate": np.arange(1, 10).__truediv__(10).tolist()},
-        },
+    "greedy-miser": Method(ours.greedy_miser, ("greedy-miser",), _MISER, Appendix.greedy_miser),
+    "adapt-lin": Method(ours.adapt_lin, ("adapt-lin",), _LINEAR),
+    "adapt-lstsq": Method(ours.adapt_lstsq, ("adapt-lstsq",), _LINEAR, against=_letters_alone),
+    "l1-gate": Method(ours.l1_gate, ("l1-gate",), _L1, against=_letters_alone),
+    "cascade": Method(ours.cascade, ("cascade",), _CASCADE),
+    "budgeted": Method(ours.budgeted, ("budgeted",), _BUDGETED),
+    "budget-prune": Method(ours.budget_prune, ("budget-prune",), _PRUNE, against=_no_forest),
+    "budget-prune-own": Method(
+        ours.budget_prune_own,
+        ("budget-prune-own",),
+        {level: {"trees": [40], **axes} for level, axes in _PRUNE.items()},
+        against=_forest_already,
     ),
-    "lightgbm-confidence": Method(lightgbm_confidence, ("lightgbm-confidence",), _LIGHTGBM),
-    "cascade": Method(cascade, ("cascade",), _CASCADE),
-    "budget-prune": Method(
-        budget_prune,
-        ("budget-prune",),
-        {
-            "quick": {"shares": [6], "keep_free": [True]},
-            "standard": {"shares": [15], "keep_free": [False, True]},
-            "full": {"shares": [30], "keep_free": [False, True]},
-        },
+    "lightgbm-confidence": Method(lightgbm_coupled, ("lightgbm-confidence",), _LIGHTGBM),
+    "lightgbm-alone": Method(lightgbm_alone, ("lightgbm-alone",), _LIGHTGBM),
+    "lightgbm-lazy": Method(
+        lightgbm_lazy, ("lightgbm-lazy-confidence", "lightgbm-lazy-alone"), _LIGHTGBM
     ),
+    "catboost": Method(catboost_gate, ("catboost-confidence", "catboost-alone"), _CATBOOST),
+    "scikit-fallback": Method(scikit_fallback, ("scikit-fallback",), _FALLBACK),
+    "static-subset": Method(static_subset, ("static-subset",), _SUBSET),
 }
+
+PEERS = tuple(
+    name
+    for key in (
+        "lightgbm-confidence",
+        "lightgbm-alone",
+        "lightgbm-lazy",
+        "catboost",
+        "scikit-fallback",
+        "static-subset",
+    )
+    for name in METHODS[key].gives
+)
+"""What one would use instead."""

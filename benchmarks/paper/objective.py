@@ -2,29 +2,25 @@
 
 Systems are judged on validation rows, gates cut at the same shares of them whatever the method. Of one fit only the
 systems that no other of its systems beats on validation are kept; these alone can be chosen later. What is kept of a
-system are its numbers and, for paired intervals, whether it was right on each test row.
+system are its numbers and, for paired intervals, what it was worth on each test unit: a row, or a query.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from paper.datasets import Part, Problem
-from sparing import Frontier, System
-from sparing.frontier import Point, pareto_order, threshold_systems
-from sparing.metrics import bootstrap_interval
-from sparing.system import ACCOUNTINGS, Decides, columns_read
+from paper.problem import Part, Problem
+from paper.scores import Score
+from sparing import System
+from sparing.frontier import pareto_order, threshold_systems
+from sparing.system import ACCOUNTINGS, columns_read
 
-TOLERANCES = (0.01, 0.005, 0.0)
-BUDGETS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
-"""Shares of the full model's cost at which scores are compared."""
 N_CUTS = 65
-REFERENCE = "adapt-gbrt"
-"""The method that others are compared with, in pairs, at equal budgets."""
+"""Thresholds tried of a gate."""
 
 
 # -- what the parts of a system say about some rows ---------------------------------------------------
@@ -33,8 +29,9 @@ REFERENCE = "adapt-gbrt"
 class Rows:
     """Rows that remember what each part of a system said about them, so that f0 is asked once."""
 
-    def __init__(self, part: Part, classes: np.ndarray) -> None:
-        self.X, self.y, self.classes = part.X, part.y, classes
+    def __init__(self, part: Part, classes: np.ndarray, score: Score) -> None:
+        self.X, self.y, self.query, self.grade = part.X, part.y, part.query, part.grade
+        self.classes, self.score = classes, score
         self._kept: dict[tuple[str, int], tuple[Any, Any]] = {}
 
     def ask(self, what: str, part: Any, compute: Callable[[], Any]) -> Any:
@@ -53,15 +50,9 @@ class Rows:
         """Class probabilities."""
         return self.ask("proba", predictor, lambda: predictor.predict_proba(self.X))
 
-    def right(self, predictor: Any) -> np.ndarray:
-        """Whether a predictor is right on each row."""
-
-        def answer() -> np.ndarray:
-            decides = isinstance(predictor, Decides)
-            code = predictor.decide(self.X) if decides else self.proba(predictor).argmax(axis=1)
-            return self.classes[code] == self.y
-
-        return self.ask("right", predictor, answer)
+    def answer(self, predictor: Any) -> np.ndarray:
+        """What counts of a predictor's answer on each row."""
+        return self.ask("answer", predictor, lambda: self.score.answer(predictor, self))
 
     def read(self, part: Any) -> np.ndarray:
         """Columns a predictor or gate reads on each row."""
@@ -75,24 +66,24 @@ class Answers:
 
     Attributes
     ----------
-    right : bool of shape (n_stages, n_rows)
+    said : what counts of the answers, of shape (n_stages, n_rows)
     scores : gate scores of shape (n_stages − 1, n_rows)
     cost : per accounting, cost of a row answered at each stage, of shape (n_stages, n_rows).
     """
 
-    right: np.ndarray
+    said: np.ndarray
     scores: np.ndarray
     cost: Mapping[str, np.ndarray]
 
     def at(self, thresholds: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-        """The stage that answers each row, and whether it is right."""
+        """The stage that answers each row, and its answer."""
         goes_on = self.scores > np.reshape(thresholds, (-1, 1))
         stage = np.logical_and.accumulate(goes_on, axis=0).sum(axis=0)
-        return stage, self.right[stage, np.arange(len(stage))]
+        return stage, self.said[stage, np.arange(len(stage))]
 
-    def mean_cost(self, accounting: str, stage: np.ndarray) -> float:
-        """Average cost of rows answered at the stages given."""
-        return float(self.cost[accounting][stage, np.arange(len(stage))].mean())
+    def costs(self, accounting: str, stage: np.ndarray) -> np.ndarray:
+        """Cost of each row answered at the stage given."""
+        return self.cost[accounting][stage, np.arange(len(stage))]
 
 
 def ask(system: System, rows: Rows) -> Answers:
@@ -112,7 +103,7 @@ def ask(system: System, rows: Rows) -> Answers:
         by_path.append(costs.of(mask) + call)
     by_stage = costs.of(system.stage_columns()) + calls
     return Answers(
-        np.array([rows.right(stage.predictor) for stage in system.stages]),
+        np.array([rows.answer(stage.predictor) for stage in system.stages]),
         np.array(scores).reshape(len(scores), n),
         {
             "stage": np.tile(by_stage[:, None], n).astype(np.float32),
@@ -133,7 +124,9 @@ class Kept:
     validation, test : (cost, score).
     rates : share of the test rows answered by each stage.
     columns : number of columns of its first stage.
-    right : on each test row, packed bits.
+    right : worth of its answers on each test unit: packed bits of right and wrong, or numbers.
+    spread : standard deviation of the cost of a test row; NaN in what was kept by older versions.
+    more : other scores on test units, which choose nothing.
     """
 
     method: str
@@ -144,6 +137,17 @@ class Kept:
     rates: tuple[float, ...]
     columns: int
     right: np.ndarray
+    spread: float = float("nan")
+    more: Mapping[str, float] = field(default_factory=dict)
+
+    def values(self, n_units: int) -> np.ndarray:
+        """Worth of its answers on each test unit."""
+        is_packed = self.right.dtype == np.uint8
+        return np.unpackbits(self.right, count=n_units) if is_packed else self.right
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # What was kept before other scores were: nothing of them.
+        self.__dict__.update({"more": {}} | state)
 
 
 class Objective:
@@ -151,24 +155,36 @@ class Objective:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        classes = problem.full.classes
-        self.validation = Rows(problem.validation, classes)
-        self.test = Rows(problem.test, classes)
+        classes, self.score = problem.full.classes, problem.score
+        self.validation = Rows(problem.validation, classes, self.score)
+        self.test = Rows(problem.test, classes, self.score)
         self.full = {
             accounting: self._point(problem.full, (), accounting) for accounting in ACCOUNTINGS
         }
+
+    @property
+    def n_units(self) -> int:
+        """Test rows or queries."""
+        query = self.test.query
+        return len(self.test.y if query is None else np.unique(query))
 
     def _point(self, system: System, thresholds: Sequence[float], accounting: str) -> Kept:
         numbers = {}
         for name, rows in (("validation", self.validation), ("test", self.test)):
             answers = ask(system, rows)
-            stage, right = answers.at(thresholds)
-            numbers[name] = (answers.mean_cost(accounting, stage), float(right.mean()))
-        rates = tuple(np.bincount(stage, minlength=len(system.stages)) / len(stage))
-        bits = np.packbits(right)
-        columns = len(system.stages[0].columns)
+            stage, said = answers.at(thresholds)
+            cost, values = answers.costs(accounting, stage), self.score.values(said, rows)
+            numbers[name] = (float(cost.mean()), float(values.mean()))
         return Kept(
-            "full model", accounting, {}, **numbers, rates=rates, columns=columns, right=bits
+            "full model",
+            accounting,
+            {},
+            **numbers,
+            rates=tuple(np.bincount(stage, minlength=len(system.stages)) / len(stage)),
+            columns=len(system.stages[0].columns),
+            right=np.packbits(values) if values.dtype == bool else values,
+            spread=float(cost.std()),
+            more=self.score.more(said, self.test),
         )
 
     def judge(
@@ -184,9 +200,10 @@ class Objective:
         for number, system in enumerate(systems):
             answers = ask(system, self.validation)
             for thresholds in self._thresholds(system):
-                stage, right = answers.at(thresholds)
-                cost = {a: answers.mean_cost(a, stage) for a in ACCOUNTINGS}
-                tried.append((number, thresholds, cost, float(right.mean())))
+                stage, said = answers.at(thresholds)
+                cost = {a: float(answers.costs(a, stage).mean()) for a in ACCOUNTINGS}
+                score = float(self.score.values(said, self.validation).mean())
+                tried.append((number, thresholds, cost, score))
         kept = []
         for accounting in ACCOUNTINGS:
             costs = [cost[accounting] for *_, cost, _ in tried]
@@ -205,103 +222,3 @@ class Objective:
         if len(system.stages) != 2:
             return [system.thresholds]
         return [s.thresholds for s in threshold_systems(system, self.validation.X, N_CUTS)]
-
-
-# -- comparing methods --------------------------------------------------------------------------------
-
-
-def frontier_of(kept: Sequence[Kept], full: Kept, n_rows: int) -> Frontier:
-    """Frontier on test rows that chooses by the validation numbers; its points stand for systems not kept."""
-
-    def points(where: str) -> tuple[Point, ...]:
-        return tuple(Point(None, *getattr(k, where), k.rates, i) for i, k in enumerate(kept))
-
-    def frontier(where: str, chosen: Frontier | None) -> Frontier:
-        alone = Point(None, *getattr(full, where), (1.0,), "full model")
-        return Frontier(points(where), alone, "accuracy", full.accounting, n_rows, chosen)
-
-    return frontier("test", frontier("validation", None)).pareto()
-
-
-def compare(kept: Sequence[Kept], full: Mapping[str, Kept], n_rows: int) -> tuple[list, list]:
-    """Rows of the two tables of one problem: what is chosen for each wish, and the frontiers."""
-    choices, curves = [], []
-    for accounting in ACCOUNTINGS:
-        f0 = full[accounting]
-        by_method: dict[str, list[Kept]] = {}
-        for k in kept:
-            if k.accounting == accounting:
-                by_method.setdefault(k.method, []).append(k)
-        fronts = {m: frontier_of(mine, f0, n_rows) for m, mine in by_method.items()}
-        for method, front in fronts.items():
-            curves += [_curve_row(by_method[method][p.label]) for p in front]
-        for tolerance in TOLERANCES:
-            for method, front in fronts.items():
-                chosen = _choose(front, by_method[method], tolerance=tolerance) or f0
-                choices.append(
-                    _choice_row(method, chosen, f0, n_rows, tolerance=tolerance, other=f0)
-                )
-        for share in BUDGETS:
-            found = {
-                method: _choose(front, by_method[method], budget=share * f0.test[0])
-                for method, front in fronts.items()
-            }
-            for method, chosen in found.items():
-                if chosen is not None:
-                    other = found.get(REFERENCE)
-                    choices.append(
-                        _choice_row(method, chosen, f0, n_rows, budget=share, other=other)
-                    )
-    return choices, curves
-
-
-def _choose(front: Frontier, among: Sequence[Kept], **wish: float) -> Kept | None:
-    try:
-        return among[front.at(**wish).label]
-    except ValueError:  # none qualifies
-        return None
-
-
-def _choice_row(
-    method: str,
-    chosen: Kept,
-    full: Kept,
-    n_rows: int,
-    *,
-    other: Kept | None,
-    tolerance: float | None = None,
-    budget: float | None = None,
-) -> dict[str, Any]:
-    """One line of the table; ``low`` and ``high`` bound the difference of its test score to that of ``other``."""
-    row = {
-        "accounting": chosen.accounting,
-        "tolerance": tolerance,
-        "budget": budget,
-        "method": method,
-        "validation_cost": chosen.validation[0],
-        "validation_score": chosen.validation[1],
-        "cost": chosen.test[0],
-        "cut": 1 - chosen.test[0] / full.test[0],
-        "score": chosen.test[1],
-        "columns": chosen.columns,
-        "sent": chosen.rates[-1] if len(chosen.rates) > 1 else float(chosen is full),
-        "setting": ", ".join(f"{k}={v}" for k, v in chosen.setting.items()),
-    }
-    if other is not None:
-        mine, theirs = (np.unpackbits(k.right, count=n_rows) for k in (chosen, other))
-        interval = bootstrap_interval(mine, other=theirs, random_state=0)
-        row |= {"difference": interval.estimate, "low": interval.low, "high": interval.high}
-    return row
-
-
-def _curve_row(kept: Kept) -> dict[str, Any]:
-    return {
-        "accounting": kept.accounting,
-        "method": kept.method,
-        "validation_cost": kept.validation[0],
-        "validation_score": kept.validation[1],
-        "cost": kept.test[0],
-        "score": kept.test[1],
-        "cheap_share": kept.rates[0],
-        "columns": kept.columns,
-    }

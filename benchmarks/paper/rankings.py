@@ -1,8 +1,8 @@
 """Rankings: documents of queries, with the prices of their columns.
 
-Microsoft publishes no prices for MSLR. The rule below was written down before any result on these data was computed; its
-scale is that of the Yahoo! features, {1, 5, 20, 50, 100, 150, 200} units of processor time. What a column costs depends
-on what must be read to compute it:
+Microsoft publishes no prices for MSLR. The rule below was written down before any result on these data was computed;
+its scale is that of the Yahoo! features, {1, 5, 20, 50, 100, 150, 200} units of processor time. What a column costs
+depends on what must be read to compute it:
 
 ===================================================================== ============== ===========================
 columns                                                               anchor, title, body, whole document
@@ -16,8 +16,8 @@ columns                                                               anchor, ti
 111-125 language models, which need statistics of the collection          100               150
 ===================================================================== ============== ===========================
 
-A document is relevant from grade 2 on MSLR (about one in seven) and from grade 3 on Yahoo! (about one in ten), where the
-paper does not tell the grade.
+A document is relevant from grade 2 on MSLR (about one in seven) and from grade 3 on Yahoo! (about one in ten), where
+the paper does not tell the grade.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ from sklearn.model_selection import StratifiedKFold
 HERE = Path(__file__).parents[1]
 sys.path.insert(0, str(HERE))
 
-from paper.datasets import DATASETS, Problem, prepare  # noqa: E402
+from paper.datasets import DATASETS  # noqa: E402
+from paper.problem import Problem, prepare  # noqa: E402
 from paper.store import Store  # noqa: E402
 from sparing import AdaptGbrtClassifier, Frontier, System  # noqa: E402
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,17 +38,25 @@ class Store:
         """Whether a result is there."""
         return self.path(name, setting).is_file()
 
+    def load(self, name: tuple[str, ...], setting: Mapping[str, Any]) -> Any:
+        """A result that is there."""
+        return joblib.load(self.path(name, setting))
+
+    def put(self, name: tuple[str, ...], setting: Mapping[str, Any], result: Any) -> None:
+        """Keep a result."""
+        path = self.path(name, setting)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Written aside and moved: a broken-off run leaves no half file behind.
+        aside = path.with_suffix(f".{os.getpid()}.part")
+        joblib.dump(result, aside, compress=3)
+        aside.replace(path)
+
     def get(
         self, name: tuple[str, ...], setting: Mapping[str, Any], compute: Callable[[], Any]
     ) -> Any:
         """A result, computed the first time only."""
-        path = self.path(name, setting)
-        if path.is_file() and not self.fresh:
-            return joblib.load(path)
+        if self.has(name, setting) and not self.fresh:
+            return self.load(name, setting)
         result = compute()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Written aside and moved: a broken-off run leaves no half file behind.
-        aside = path.with_suffix(".part")
-        joblib.dump(result, aside, compress=3)
-        aside.replace(path)
+        self.put(name, setting, result)
         return result

@@ -1,8 +1,8 @@
-"""The peer: LightGBM with its own price per column, and the rows it is unsure of sent to the full model.
+"""The peer: LightGBM with its own price per column, alone and with the rows it is unsure of sent to the full model.
 
-Two features that LightGBM users have at hand: ``cegb_penalty_feature_coupled`` makes the first use of a column cost
-its price, and ``predict_proba`` says how sure the model is. Nothing of sparing learns here; its ``System`` is used to
-count the cost as for everybody else.
+Features that LightGBM users have at hand: ``cegb_penalty_feature_coupled`` makes the first use of a column cost its
+price, ``cegb_penalty_feature_lazy`` the first use of a column on each row, and ``predict_proba`` says how sure the
+model is. Nothing of sparing learns here; its ``System`` is used to count the cost as for everybody else.
 """
 
 from __future__ import annotations
@@ -12,8 +12,52 @@ from typing import Any
 import lightgbm
 import numpy as np
 
-from sparing import FeatureCosts
-from sparing.system import ConfidenceGate, Stage, System
+from peers.columns import alone, before_full
+from sparing.system import System
+
+
+def lightgbm_coupled(problem: Any, **setting: float) -> dict[str, list[System]]:
+    """Paid at first use in the model, with the full model behind it."""
+    return {
+        "lightgbm-confidence": [before_full(problem, [p]) for p in _predictors(problem, **setting)]
+    }
+
+
+def lightgbm_alone(problem: Any, **setting: float) -> dict[str, list[System]]:
+    """Paid at first use in the model, nothing behind it."""
+    return {"lightgbm-alone": [alone(problem, p) for p in _predictors(problem, **setting)]}
+
+
+def lightgbm_lazy(problem: Any, **setting: float) -> dict[str, list[System]]:
+    """Paid at first use on each row, with the full model behind it and without."""
+    predictors = _predictors(problem, lazy=True, **setting)
+    return {
+        "lightgbm-lazy-confidence": [before_full(problem, [p]) for p in predictors],
+        "lightgbm-lazy-alone": [alone(problem, p) for p in predictors],
+    }
+
+
+def _predictors(
+    problem: Any,
+    *,
+    share: float,
+    num_leaves: int,
+    learning_rate: float,
+    trees: float,
+    lazy: bool = False,
+) -> list[LightGbmPredictor]:
+    model = fit_lightgbm(
+        problem.train.X,
+        problem.train.y,
+        problem.prices(),
+        penalty=share / problem.costs.total,
+        num_leaves=num_leaves,
+        learning_rate=learning_rate,
+        n_estimators=int(trees * problem.trees),
+        lazy=lazy,
+    )
+    sizes = sorted({max(1, model.n_estimators // part) for part in (8, 4, 2, 1)})
+    return [LightGbmPredictor(model, n) for n in sizes]
 
 
 def fit_lightgbm(
@@ -25,39 +69,27 @@ def fit_lightgbm(
     num_leaves: int,
     learning_rate: float,
     n_estimators: int,
+    lazy: bool = False,
 ) -> lightgbm.LGBMClassifier:
-    """LightGBM whose splits pay for a column at its first use.
+    """LightGBM whose splits pay for a column at its first use, in the model or on each row.
 
     Parameters
     ----------
     penalty : price of one unit of cost in units of mean loss; LightGBM's gains are sums over rows, twice the loss.
     """
+    name = "cegb_penalty_feature_lazy" if lazy else "cegb_penalty_feature_coupled"
+    per_row = 2 * penalty * prices
     return lightgbm.LGBMClassifier(
         n_estimators=n_estimators,
         learning_rate=learning_rate,
         num_leaves=num_leaves,
-        cegb_penalty_feature_coupled=list(2 * len(y) * penalty * prices),
         random_state=0,
         deterministic=True,
         force_row_wise=True,
         n_jobs=1,
         verbosity=-1,
+        **{name: list(per_row if lazy else len(y) * per_row)},
     ).fit(X, y)
-
-
-def gated_systems(
-    model: lightgbm.LGBMClassifier, costs: FeatureCosts, classes: np.ndarray, full: Stage
-) -> list[System]:
-    """Systems that answer with the model, or a first part of its trees, where it is sure."""
-    sizes = sorted({max(1, model.n_estimators // part) for part in (8, 4, 2, 1)})
-    return [
-        System(
-            (Stage(LightGbmPredictor(model, n), ConfidenceGate(), name="cheap"), full),
-            costs,
-            classes,
-        )
-        for n in sizes
-    ]
 
 
 class LightGbmPredictor:

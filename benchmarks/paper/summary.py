@@ -1,0 +1,196 @@
+"""Tables over all data sets, from those on disk: cost at equal accuracy, duels, the paper's cuts beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from paper.comparison import CHAMPION, TOLERANCES
+from paper.methods import METHODS, PEERS
+from paper.tables import Tables, published
+
+OURS = tuple(
+    name
+    for key in ("cascade", "budgeted", "adapt-gbrt", "adapt-lin", "adapt-lstsq")
+    for name in METHODS[key].gives
+)
+"""Methods of ours that may be the best system: not the paper's own protocol, nor its baselines."""
+FAITHFUL = "adapt-gbrt-paper"
+EVERY = [name for method in METHODS.values() for name in method.gives]
+"""All methods, in the order of the tables."""
+
+
+def summary(found: Mapping[str, Tables]) -> pd.DataFrame:
+    """A row per data set, method, accounting and tolerance: cost and cut with intervals, and what is lost on test.
+
+    With several splits, means and their 95% t-intervals over splits; with one, the interval of the mean cost over test
+    rows, and the paired bootstrap interval of the loss.
+    """
+    rows = []
+    for name, tables in found.items():
+        for accounting in ("stage", "path"):
+            full = tables.full(f"cost by {accounting}")
+            for tolerance in TOLERANCES:
+                near = tables.near(tolerance, accounting)
+                for method, mine in near.groupby("method", sort=False):
+                    rows.append(
+                        {
+                            "data": name,
+                            "method": method,
+                            "accounting": accounting,
+                            "tolerance": tolerance,
+                            "splits": len(mine),
+                            "full_cost": np.mean(full),
+                            "validation_cost": mine.validation_cost.mean(),
+                        }
+                        | _numbers(mine)
+                    )
+    return pd.DataFrame(rows)
+
+
+def _numbers(mine: pd.DataFrame) -> dict[str, float]:
+    """Means with intervals of cost, cut and difference to the full model."""
+    if len(mine) > 1:
+        return {
+            key: value
+            for name in ("cost", "cut", "difference")
+            for key, value in _over_splits(name, mine[name].to_numpy()).items()
+        }
+    row = mine.iloc[0]
+    full = row.cost / (1 - row.cut) if row.cut < 1 else np.nan
+    low, high = (float(row.get(name, np.nan)) for name in ("cost_low", "cost_high"))
+    return {
+        "cost": row.cost,
+        "cost_low": low,
+        "cost_high": high,
+        "cut": row.cut,
+        "cut_low": 1 - high / full,
+        "cut_high": 1 - low / full,
+        "difference": row.difference,
+        "difference_low": row.low,
+        "difference_high": row.high,
+    }
+
+
+def _over_splits(name: str, values: np.ndarray) -> dict[str, float]:
+    margin = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    mean = values.mean()
+    return {name: mean, f"{name}_low": mean - margin, f"{name}_high": mean + margin}
+
+
+def write_summary(found: Mapping[str, Tables], path: Path) -> None:
+    """Write the summary for other documents, the paper's cut beside it."""
+    frame = summary(found)
+    if len(frame):
+        families = {name: tables.about["family"] for name, tables in found.items()}
+        paper = published("published").set_index("data")["cut"]
+        frame["paper_cut"] = frame.data.map(families).map(paper)
+        frame["score"] = frame.data.map(
+            {name: tables.about.get("score", "accuracy") for name, tables in found.items()}
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.to_csv(path, index=False, float_format="%.5g")
+
+
+# -- tables for people --------------------------------------------------------------------------------
+
+
+def equal_accuracy(found: Mapping[str, Tables], tolerance: float) -> pd.DataFrame:
+    """Methods × data sets: cut with its interval, and the difference on test in points."""
+    frame = summary(found)
+    frame = frame[(frame.accounting == "stage") & (frame.tolerance == tolerance)]
+    columns = {
+        name: frame[frame.data == name].set_index("method").apply(_cell, axis=1) for name in found
+    }
+    table = pd.DataFrame(columns)
+    table = table.reindex([*EVERY, *(m for m in table.index if m not in EVERY)])
+    for name, tables in found.items():
+        for method, text in missing(tables).items():
+            table.loc[list(METHODS[method].gives), name] = text
+    return table.rename_axis("method").reset_index()
+
+
+def missing(tables: Tables) -> dict[str, str]:
+    """Methods of the table that have no results here: "–" where they do not apply, "not run" where they could."""
+    left_out, run = tables.starting("without "), tables.starting("fits of ")
+    return {
+        name: "–" if name in left_out else "not run"
+        for name, method in METHODS.items()
+        if name not in run and not set(method.gives) & set(tables.methods)
+    }
+
+
+def _cell(row: pd.Series) -> str:
+    if row.cut <= 0:
+        return "full model"
+    interval = (
+        f" [{100 * row.cut_low:.0f}, {100 * row.cut_high:.0f}]" if np.isfinite(row.cut_low) else ""
+    )
+    return f"{100 * row.cut:.0f}%{interval}, {100 * row.difference:+.2f}"
+
+
+def reasons(found: Mapping[str, Tables]) -> list[str]:
+    """Why methods are missing, a line per reason."""
+    why: dict[tuple[str, str], list[str]] = {}
+    for name, tables in found.items():
+        for method, reason in tables.starting("without ").items():
+            why.setdefault((method, reason), []).append(name)
+    return [f"{method} on {', '.join(names)}: {reason}" for (method, reason), names in why.items()]
+
+
+def duels(found: Mapping[str, Tables]) -> pd.DataFrame:
+    """The champion against every method: budgets won, even, lost, over all data sets and splits."""
+    every = pd.concat(
+        [tables.duels.assign(data=name) for name, tables in found.items()], ignore_index=True
+    )
+    if not len(every):
+        return every
+    every["outcome"] = np.select(
+        [every.alone == CHAMPION, every.alone == every.method, every.low > 0, every.high < 0],
+        ["only cascade", "only it", "won", "lost"],
+        "even",
+    )
+    columns = ["won", "even", "lost", "only cascade", "only it"]
+    counts = every.groupby(["method", "outcome"]).size().unstack(fill_value=0)
+    counts = counts.reindex(columns=columns, fill_value=0)
+    counts["data sets"] = every.groupby("method")["data"].nunique()
+    return (
+        counts.loc[[m for m in EVERY if m in counts.index]]
+        .rename_axis("cascade against")
+        .reset_index()
+    )
+
+
+def beside_paper(found: Mapping[str, Tables]) -> pd.DataFrame:
+    """The paper's cut, our Adapt-Gbrt under its protocol (by path), and our best system, as validation ranks them."""
+    frame = summary(found)
+    paper = published("published").set_index("data")["cut"]
+    rows = []
+    for name, tables in found.items():
+        family = tables.about["family"]
+        if family not in paper.index:
+            continue
+        near = frame[(frame.data == name) & (frame.tolerance == 0.01)]
+        row = {
+            "data": name,
+            "paper's cut": f"{paper[family]:.0%}",
+            "Adapt-Gbrt as in the paper, by path": _of(near, "path", [FAITHFUL]),
+            "the same, by stage": _of(near, "stage", [FAITHFUL]),
+            "our best, by stage": _of(near, "stage", OURS, named=True),
+            "best peer, by stage": _of(near, "stage", PEERS, named=True),
+            "how the data differ": tables.about.get("note", ""),
+        }
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _of(near: pd.DataFrame, accounting: str, methods: Sequence[str], named: bool = False) -> str:
+    mine = near[(near.accounting == accounting) & near.method.isin(methods)]
+    if not len(mine):
+        return "not run"
+    best = mine.loc[mine.validation_cost.idxmin()]
+    return f"{best.method}: {_cell(best)}" if named else _cell(best)

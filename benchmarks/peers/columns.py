@@ -1,0 +1,108 @@
+"""What peers share: a model on some columns as a stage, stages before the full model, columns ranked by hand.
+
+Nothing of sparing learns here; its ``System`` is used to count cost and answers as for everybody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
+
+from sparing.system import ConfidenceGate, Stage, System
+
+RANKED_ROWS = 4000
+"""Rows that rank the columns, at most: half of them learn, half of them are shuffled."""
+
+
+class ColumnsPredictor:
+    """A model that was fitted on some columns only, as the predictor of a stage.
+
+    Parameters
+    ----------
+    model : fitted classifier, which sees ``columns`` of X alone.
+    columns : positions in X.
+    classes : labels of the system.
+    """
+
+    def __init__(self, model: Any, columns: Sequence[int], classes: np.ndarray) -> None:
+        self.model = model
+        self.columns = np.asarray(columns, dtype=np.intp)
+        self._place = np.searchsorted(classes, model.classes_)
+        self._n_classes = len(classes)
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Class probabilities; of a model without them, its decision values on the scale from 0 to 1."""
+        some = X[:, self.columns]
+        if hasattr(self.model, "predict_proba"):
+            own = self.model.predict_proba(some)
+        else:
+            values = self.model.decision_function(some)
+            own = softmax(
+                np.column_stack([-values, values]) if values.ndim == 1 else values, axis=1
+            )
+        proba = np.zeros((len(X), self._n_classes))
+        proba[:, self._place] = own
+        return proba
+
+    def decide(self, X: np.ndarray) -> np.ndarray:
+        """The model's own decision."""
+        codes = np.searchsorted(self.model.classes_, self.model.predict(X[:, self.columns]))
+        return self._place[codes]
+
+
+def alone(problem: Any, predictor: Any) -> System:
+    """A predictor that answers everything."""
+    return System(
+        (Stage(predictor, name="alone"),), problem.costs, problem.full.classes, has_full=False
+    )
+
+
+def before_full(
+    problem: Any, predictors: Sequence[Any], thresholds: Sequence[float] | None = None
+) -> System:
+    """Predictors one after the other, each answering where it is sure, and the full model behind them."""
+    thresholds = [0.0] * len(predictors) if thresholds is None else thresholds
+    stages = [
+        Stage(predictor, ConfidenceGate(), threshold, name=f"stage {number}")
+        for number, (predictor, threshold) in enumerate(
+            zip(predictors, thresholds, strict=True), start=1
+        )
+    ]
+    return System((*stages, problem.full.stages[-1]), problem.costs, problem.full.classes)
+
+
+def columns_by_worth(problem: Any) -> np.ndarray:
+    """Columns, best first: loss of accuracy of a model like f0 when a column is shuffled, per price."""
+    return problem.once("columns by worth", lambda: _ranked(problem))
+
+
+def _ranked(problem: Any) -> np.ndarray:
+    train = problem.train
+    half = min(RANKED_ROWS, len(train.y)) // 2
+    if train.query is None:
+        splitter = StratifiedShuffleSplit(1, train_size=half, test_size=half, random_state=0)
+    else:
+        splitter = GroupShuffleSplit(1, train_size=0.5, random_state=0)
+    learn, shuffle = next(splitter.split(train.X, train.y, train.query))
+    model = clone(problem.full_model.estimator).fit(train.X[learn], train.y[learn])
+    worth = permutation_importance(
+        model, train.X[shuffle], train.y[shuffle], n_repeats=1, random_state=0
+    ).importances_mean
+    # A free column is worth having whatever it brings; ties go by price.
+    prices = problem.prices()
+    per_price = np.divide(worth, prices, out=np.full(len(worth), np.inf), where=prices > 0)
+    return np.lexsort((prices, -per_price))
+
+
+def prefix_for(problem: Any, share: float) -> np.ndarray:
+    """The first columns of the ranking, as many as a share of the price of everything pays for; at least one."""
+    order = columns_by_worth(problem)
+    taken = np.tri(len(order), dtype=bool)[:, np.argsort(order)]
+    prices = problem.costs.of(taken)
+    return np.sort(order[: max(1, np.searchsorted(prices, share * prices[-1], side="right"))])
