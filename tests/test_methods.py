@@ -16,6 +16,20 @@ def test_every_method_has_a_first_look(name):
         setting.model._validate_params()
 
 
+def test_linear_methods_look_at_some_rows_first():
+    for name in ("adapt-lin", "adapt-lstsq"):
+        first, second = settings_of(name, COSTS)
+        assert [s.n_rows for s in first] == [3000]
+        assert {s.n_rows for s in second} == {None}
+
+
+def test_what_a_fit_tells():
+    (cascade,), _ = settings_of("cascade", COSTS)
+    (boosted,), _ = settings_of(AdaptGbrtClassifier(), COSTS)
+    assert [cascade.verbose(n) for n in (0, 1, 2)] == [0, 1, 2]
+    assert [boosted.verbose(n) for n in (0, 1, 2)] == [0, 0, 1]
+
+
 def test_auto_is_a_list_of_names():
     first, second = settings_of("auto", COSTS)
     assert [s.method for s in first] == list(AUTO)

@@ -1,9 +1,15 @@
+import contextlib
+import signal
+import threading
+
 import numpy as np
 import pytest
 
 from handmade import table, two_stages
-from sparing import AdaptGbrtClassifier, GreedyMiserClassifier
-from sparing._race import still_running
+from sparing import AdaptGbrtClassifier, CascadeClassifier, FeatureCosts, GreedyMiserClassifier
+from sparing._full_model import FullModel
+from sparing._parts import Rows
+from sparing._race import Task, still_running
 from sparing.frontier import Frontier, stage_alone, threshold_systems
 from sparing.selection import BudgetedClassifier
 
@@ -11,6 +17,15 @@ from sparing.selection import BudgetedClassifier
 class Interrupted(AdaptGbrtClassifier):
     def fit(self, *args, **kwargs):
         raise KeyboardInterrupt
+
+
+class Content(AdaptGbrtClassifier):
+    """Takes an interrupt as the wish to end with what it has."""
+
+    def fit(self, *args, **kwargs):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return super().fit(*args, **kwargs)
 
 
 class Broken(AdaptGbrtClassifier):
@@ -58,6 +73,22 @@ def test_an_interrupt_keeps_what_was_learnt(rows):
         budgeted(Interrupted()).fit(*rows)
 
 
+def test_an_interrupt_that_a_method_keeps_to_itself_ends_the_race(rows):
+    # A cascade that is interrupted goes on with the stages it has; the others must not be started then.
+    with pytest.warns(UserWarning, match="Interrupted after 1 fits"):
+        clf = budgeted([Content(n_estimators=4), Broken()]).fit(*rows)
+    assert clf.history_["method"].tolist() == ["Content"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_race_in_a_thread_cannot_hear_interrupts(rows):
+    fitted = []
+    thread = threading.Thread(target=lambda: fitted.append(budgeted(SMALL).fit(*rows)))
+    thread.start()
+    thread.join()
+    assert fitted[0].score(*rows) > 0.8
+
+
 def test_methods_that_fail_are_left_out_loudly(rows):
     with pytest.warns(
         UserWarning, match="Broken could not be fitted and is left out: no rows like"
@@ -80,8 +111,33 @@ def test_progress_tells_what_is_left(rows, capsys):
     assert "s left" in told
     assert "2 of 2 fits" in told
     assert "validation rows" in told
+    assert "Adapt-Gbrt" not in told
     budgeted(SMALL).fit(*rows)
     assert capsys.readouterr().err == ""
+
+
+def test_a_cascade_tells_its_stages(rows, capsys):
+    X, y = rows
+    cascade = CascadeClassifier(stages=[[0], [0, 1]], stage_estimator="own", cv=2)
+    budgeted(cascade, verbose=1).fit(X, y)
+    assert "stage 2 of 2" in capsys.readouterr().err
+
+
+def test_a_first_look_at_some_of_the_rows():
+    X, y = table(600, seed=3)
+    weight = np.arange(600.0)
+    proba = np.random.default_rng(0).random((600, 2))
+    full = FullModel((), np.array([0, 1]), proba, None)
+    task = Task(Rows(X, y, weight), FeatureCosts([1, 1, 1]), full, 5, 0)
+    assert task.of_some(None) is task
+    assert task.of_some(600) is task
+    some = task.of_some(150)
+    assert len(some.rows.y) == 150
+    assert np.mean(some.rows.y) == pytest.approx(np.mean(y), abs=0.01)
+    at = some.rows.weight.astype(int)
+    np.testing.assert_array_equal(some.rows.X, X[at])
+    np.testing.assert_array_equal(some.rows.y, y[at])
+    np.testing.assert_array_equal(some.full.proba, proba[at])
 
 
 def test_workers_change_nothing(rows):

@@ -167,7 +167,7 @@ def check_calibration_rows(guarantee: Guarantee, promises: list[Promise], y: NDA
     >>> wish = Guarantee(max_error=0.01)
     >>> check_calibration_rows(wish, promises_of(wish, "accuracy", np.array([0, 1])), np.zeros(100))
     Traceback (most recent call last):
-    sparing._guarantee.PromiseError: 100 calibration rows are too few to promise max_error=0.01 with confidence 0.95, ...
+    sparing._guarantee.PromiseError: 100 calibration rows are too few to promise max_error=0.01 with ...
     """
     delta = 1.0 - guarantee.confidence
     for promise in promises:

@@ -24,6 +24,10 @@ AUTO = ("greedy-miser", "adapt-gbrt", "adapt-lin", "cascade")
 """What ``method="auto"`` races, the quick ones first: whoever interrupts it has something by then."""
 
 
+_ENOUGH_FOR_LINES = 3000
+"""Rows of the first look at linear methods: more of them do not bend a line, and a fit on all can take minutes."""
+
+
 @dataclass(frozen=True)
 class Setting:
     """One fit.
@@ -34,17 +38,23 @@ class Setting:
     model : the unfitted classifier; full model, prices, folds and seed are put in later.
     about : what distinguishes it from other settings of the method.
     effort : time it takes in units of the others, roughly; for telling how much is left.
+    n_rows : rows it learns from, at most; None for all. A first look need not see them all.
     """
 
     method: str
     model: RoutedClassifier
     about: dict[str, Any] = field(default_factory=dict)
     effort: float = 1.0
+    n_rows: int | None = None
 
     @property
     def label(self) -> dict[str, Any]:
         """Label of its systems on the frontier."""
         return {"method": self.method, **self.about}
+
+    def verbose(self, wanted: int) -> int:
+        """How much the fit itself tells: a cascade a line per stage, the others, asked for more, one per iteration."""
+        return wanted if isinstance(self.model, CascadeClassifier) else max(0, wanted - 1)
 
 
 Rounds = tuple[list[Setting], list[Setting]]
@@ -143,14 +153,15 @@ def _greedy_miser(costs: FeatureCosts) -> Rounds:
 
 
 def _linear(kind: type, name: str, costs: FeatureCosts) -> Rounds:
-    def setting(rate: float, exponents: Sequence[float]) -> Setting:
+    def setting(rate: float, exponents: Sequence[float], n_rows: int | None = None) -> Setting:
         average = costs.total / len(costs.columns)
         penalties = np.power(10.0, exponents) / average if average > 0 else np.zeros(1)
         model = kind(full_rate=rate, cost_penalty=penalties.tolist())
-        return Setting(name, model, {"full_rate": rate}, float(len(exponents)))
+        return Setting(name, model, {"full_rate": rate}, float(len(exponents)), n_rows)
 
     fine = np.linspace(-4, -0.5, 8).tolist()
-    return [setting(0.3, [-3.5, -2.5, -1.5])], [setting(0.15, fine), setting(0.6, fine)]
+    look = setting(0.3, [-3.5, -2.5, -1.5], _ENOUGH_FOR_LINES)
+    return [look], [setting(0.15, fine), setting(0.6, fine)]
 
 
 def _cascade(costs: FeatureCosts) -> Rounds:  # noqa: ARG001

@@ -27,8 +27,9 @@ from sparing._evaluation import with_call_price
 from sparing._full_model import FullModel
 from sparing._full_predictor import StoredModel
 from sparing._methods import Setting
-from sparing._parts import Rows
+from sparing._parts import Rows, split_rows
 from sparing._progress import Progress
+from sparing._rows import take_rows
 from sparing._wishes import Wishes
 from sparing.costs import FeatureCosts
 from sparing.frontier import Frontier
@@ -49,6 +50,18 @@ class Task:
     seed: int | None
     verbose: int = 0
 
+    def of_some(self, n: int | None) -> Task:
+        """The task on ``n`` of its rows, every class in proportion; itself when it has no more."""
+        if n is None or n >= len(self.rows.y):
+            return self
+        some = split_rows(self.rows.y, n / len(self.rows.y), 0.0, random_state=self.seed).validation
+        weight = None if self.rows.weight is None else self.rows.weight[some]
+        return replace(
+            self,
+            rows=Rows(take_rows(self.rows.X, some), self.rows.y[some], weight),
+            full=replace(self.full, proba=self.full.proba[some]),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
@@ -62,6 +75,7 @@ class Fitted:
 def fit_setting(setting: Setting, task: Task, may_fail: bool) -> Fitted:
     """Fit one setting; runs wherever joblib sends it."""
     began = time.perf_counter()
+    task = task.of_some(setting.n_rows)
     model = clone(setting.model)
     known = model.get_params(deep=False)
     given = {
@@ -69,7 +83,7 @@ def fit_setting(setting: Setting, task: Task, may_fail: bool) -> Fitted:
         "feature_costs": task.costs,
         "cv": task.cv,
         "random_state": task.seed,
-        "verbose": task.verbose,
+        "verbose": setting.verbose(task.verbose),
     }
     model.set_params(**{name: value for name, value in given.items() if name in known})
     try:
