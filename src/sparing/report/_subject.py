@@ -55,9 +55,10 @@ def subject_of(model: Any) -> Subject:
         )
     certificate = getattr(model, "certificate_", getattr(model, "certificate", None))
     frontier = _frontier(getattr(model, "frontier_", getattr(model, "frontier", None)))
-    own = [("model", type(model).__name__)]
+    own = list[tuple[str, Any]]()
     if isinstance(model, BaseEstimator):
-        own += [(name, _plain(value)) for name, value in model.get_params(deep=False).items()]
+        params = model.get_params(deep=False).items()
+        own = [("model", type(model).__name__), *((name, _plain(value)) for name, value in params)]
     label = getattr(getattr(model, "choice_", model), "label", None)
     settings = {"Model": own, "Reported system": _label_settings(label), **_file_settings(model)}
     return Subject(system, frontier, certificate, settings)

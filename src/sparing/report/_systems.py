@@ -42,7 +42,7 @@ def measured_systems(
         labels = [own, *(point.label for point in others)]
         full = None if known.full is None else known.full.system
         note = (
-            f"{len(best)} systems were not beaten on the {known.judge.n_rows} rows where they were chosen"
+            f"{len(best)} systems were not beaten on the {known.judge.n_rows:,} rows where they were chosen"
             f"{f'; {len(systems)} of them are shown' if len(systems) < len(best) else ''}. The numbers here are "
             "measured on the rows of this report."
         )

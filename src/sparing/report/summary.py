@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
@@ -175,11 +175,19 @@ def _frontier(measured: Frontier, chosen: int, note: str) -> dict[str, Any]:
                     {"name": stage.name, "share": share}
                     for stage, share in zip(point.system.stages, point.stage_rates, strict=True)
                 ],
-                "label": label_text(point.label),
+                "label": _settings_text(point.label),
             }
             for point in measured.points
         ],
     }
+
+
+def _settings_text(label: Any) -> str:
+    """How a system was made: its method, and the settings in words."""
+    if not isinstance(label, Mapping) or "method" not in label:
+        return label_text(label)
+    others = label_text({name: value for name, value in label.items() if name != "method"})
+    return ", ".join([str(label["method"]), *([others] if others else [])])
 
 
 # -- promises, data, settings, rows -------------------------------------------------------------------
