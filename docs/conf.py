@@ -41,7 +41,7 @@ autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]  # fields, not members
 napoleon_use_rtype = False
 
 sphinx_gallery_conf = {
@@ -63,6 +63,9 @@ html_title = "sparing"
 html_show_sourcelink = False
 html_show_copyright = False
 html_copy_source = False
+html_sidebars = {
+    page: [] for page in ("index", "getting-started", "idea", "paper", "architecture", "scope")
+}
 html_theme_options = {
     "logo": {"text": "sparing"},
     "header_links_before_dropdown": 6,

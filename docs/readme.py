@@ -1,43 +1,120 @@
-"""Write the demo's result into the README and its picture into docs/images: run by ``make readme``."""
+"""Write what the project measures about itself into the README: run by ``make readme``.
+
+Two blocks between markers: what the demo finds, with its picture in docs/images; and the benchmarks beside the paper,
+from the tables in benchmarks/results alone. ``python docs/readme.py results`` writes the second without running the
+demo.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sparing.demo import demo_text, run_demo
-
 ROOT = Path(__file__).parent.parent
 RESULT = ROOT / "docs" / "demo.json"
-START, END = "<!-- demo: written by `make readme` -->\n", "<!-- /demo -->"
+SUMMARY = ROOT / "benchmarks" / "results" / "summary.csv"
+
+OURS = ("cascade", "budgeted", "adapt-gbrt", "adapt-lin", "adapt-lstsq")
+"""Methods of ours; those that begin with one of them are variants of it."""
+FAITHFUL = "adapt-gbrt-paper"
+"""The paper's own method, under its protocol."""
+BASELINES = ("greedy-miser", "budget-prune", "l1-gate")
+"""What the paper compares itself with."""
 
 
-def block(result: dict) -> str:
-    """The lines between the markers."""
+def between(text: str, name: str, block: str) -> str:
+    """The text with a block between the markers of this name."""
+    start, end = f"<!-- {name}: written by `make readme` -->\n", f"<!-- /{name} -->"
+    before, rest = text.split(start)
+    return before + start + block + end + rest.split(end)[1]
+
+
+def demo_block(result: dict) -> str:
+    """What the demo finds."""
+    from sparing.demo import demo_text
+
     patients = result["n_learn"] + result["n_report"]
     head = f"What `make demo` finds on the hypothyroid data ({patients} patients, prices of Turney 1995):"
     table = demo_text(result).split("\nRaced:")[0].rstrip()
     return f"{head}\n\n```\n{table}\n```\n"
 
 
-def with_block(text: str, result: dict) -> str:
-    """The README with the demo's result between its markers."""
-    before, rest = text.split(START)
-    return before + START + block(result) + END + rest.split(END)[1]
+def results_block(rows: list[dict[str, str]]) -> str:
+    """A line per data set: the paper's cut, its method as it stands there, our best, the best peer, the baselines."""
+    near = [row for row in rows if row["tolerance"] == "0.01"]
+    lines = [
+        "| data, full model | paper | its method, by path | ours | best peer | best baseline |",
+        "|---|---|---|---|---|---|",
+    ]
+    for data in dict.fromkeys(row["data"] for row in near):
+        here = [row for row in near if row["data"] == data]
+        cut = here[0].get("paper_cut", "")
+        cells = [
+            data,
+            f"{float(cut):.0%}" if cut else "–",
+            _cell(here, "path", FAITHFUL, named=False),
+            _cell(here, "stage", "ours"),
+            _cell(here, "stage", "peer"),
+            _cell(here, "stage", "baseline"),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    """Run the demo and write what it says."""
+def kind(method: str) -> str:
+    """What a method is to us."""
+    if method == FAITHFUL:
+        return FAITHFUL
+    if method in BASELINES:
+        return "baseline"
+    return "ours" if method.startswith(OURS) else "peer"
+
+
+def _cell(rows: list[dict[str, str]], accounting: str, wanted: str, *, named: bool = True) -> str:
+    """Cut on test rows and points lost, of the method of a kind that costs least on validation rows."""
+    mine = [row for row in rows if (row["accounting"], kind(row["method"])) == (accounting, wanted)]
+    if not mine:
+        return "not run"
+    best = min(mine, key=lambda row: float(row["validation_cost"]))
+    if float(best["cut"]) <= 0:
+        return "the full model"
+    cell = f"**{float(best['cut']):.0%}**, {100 * float(best['difference']):+.2f}"
+    return f"{cell} ({best['method']})" if named else cell
+
+
+def read_results() -> list[dict[str, str]]:
+    """The summary that the benchmarks write."""
+    with open(SUMMARY, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def with_blocks(text: str, result: dict, rows: list[dict[str, str]]) -> str:
+    """The README with everything between its markers."""
+    return between(between(text, "demo", demo_block(result)), "results", results_block(rows))
+
+
+def run_the_demo() -> dict:
+    """Run it, keep its picture and its result."""
+    from sparing.demo import run_demo
+
     with TemporaryDirectory() as folder:
         result = run_demo(folder)
         shutil.copy(result["plot"], ROOT / "docs" / "images" / "hypothyroid.png")
     result |= {"plot": "docs/images/hypothyroid.png", "seconds": round(result["seconds"], 1)}
     RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    return result
+
+
+def main(words: list[str]) -> None:
+    """Write the blocks; with the word ``results`` the demo is not run again."""
+    result = json.loads(RESULT.read_text()) if words == ["results"] else run_the_demo()
     readme = ROOT / "README.md"
-    readme.write_text(with_block(readme.read_text(), result))
+    readme.write_text(with_blocks(readme.read_text(), result, read_results()))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
