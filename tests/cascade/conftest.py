@@ -1,12 +1,12 @@
 import pytest
 
-from sparing.cascade import learning, network
+from sparing.cascade import learning, training
 
 
 @pytest.fixture(autouse=True, scope="session")
 def short_training():
     """Networks that have seen less and searches that try less: good enough for the data of these tests."""
-    before = network._VISITS, learning._PATIENCE
-    network._VISITS, learning._PATIENCE = (4_000, 30_000), 10
+    before = training._VISITS, learning._PATIENCE
+    training._VISITS, learning._PATIENCE = (4_000, 30_000), 10
     yield
-    network._VISITS, learning._PATIENCE = before
+    training._VISITS, learning._PATIENCE = before

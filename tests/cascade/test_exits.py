@@ -104,3 +104,11 @@ def test_telling_prices_are_those_at_which_something_is_lost():
     errors = [scores.cost_and_error(scores.thresholds(p))[1] for p in telling_prices(scores)]
     best = scores.cost_and_error(scores.thresholds(1e-6))[1]
     assert all(best <= error <= best + 0.03 for error in errors)
+
+
+def test_where_all_is_lost_at_once_the_prices_lie_below_that_step():
+    # Half of the rows are wrong without the second stage, and the gate cannot tell them apart.
+    errors = np.array([np.tile([0.0, 1.0], 100), np.zeros(200)])
+    scores = StageScores.of(errors, np.zeros((1, 200)), np.array([1.0, 11.0]))
+    step = 0.5 / 10
+    assert all(step / 10 < price < step / 1.2 for price in telling_prices(scores))

@@ -5,8 +5,9 @@ from sklearn.datasets import make_classification
 from sparing import FeatureCosts
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import random_masks
-from sparing.cascade.network import MaskedNetwork, MaskedPredictor, train_network
+from sparing.cascade.network import MaskedNetwork, MaskedPredictor
 from sparing.cascade.offers import Offers
+from sparing.cascade.training import train_network
 
 
 def trained(X, y, n_classes=2, **options):
@@ -62,29 +63,6 @@ def test_leaving_out_a_group_is_the_same_as_masking_it(network):
         rest = mask.copy()
         rest[group] = False
         assert np.allclose(proba, network.proba(Z, rest), atol=1e-5)
-
-
-def test_the_same_seed_gives_the_same_network(rows):
-    first, second = (trained(*rows, seed=1)[0] for _ in range(2))
-    assert all(np.array_equal(a, b) for a, b in zip(first.weights, second.weights, strict=True))
-
-
-def test_a_class_without_rows_is_known_and_unlikely(rows):
-    X, y = rows
-    network, Z = trained(X, y, n_classes=4)
-    proba = network.proba(Z, np.ones(5, dtype=bool))
-    assert proba.shape == (600, 4)
-    assert (proba.argmax(axis=1) < 2).mean() > 0.99
-
-
-def test_rows_without_weight_teach_nothing(rows):
-    X, y = rows
-    wrong = y.copy()
-    wrong[300:] = 1 - y[300:]
-    weight = (np.arange(600) < 300).astype(float)
-    network, Z = trained(X, wrong, weight=weight)
-    proba = network.proba(Z[300:], np.ones(5, dtype=bool))
-    assert (proba.argmax(axis=1) == y[300:]).mean() > 0.85
 
 
 def test_stored_and_restored(rows, network):

@@ -9,7 +9,6 @@ from sklearn.ensemble import RandomForestClassifier
 from sparing import FeatureCosts
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import NetworkJudge, RefitJudge, random_masks, small
-from sparing.cascade.network import train_network
 from sparing.cascade.offers import Offers
 from sparing.cascade.order import (
     best_order,
@@ -18,6 +17,7 @@ from sparing.cascade.order import (
     drop_stages,
     eliminated,
 )
+from sparing.cascade.training import train_network
 
 
 def judge_of(costs, n=1500, seed=0, refit=False):

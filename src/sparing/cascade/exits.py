@@ -25,6 +25,9 @@ ByDoubt = tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]
 _SWEEPS = 2
 """Sweeps over the gates per price: the first without regard to who reaches a gate. A third changes next to nothing."""
 
+_APART = 8
+"""Steps of the grid of prices, of a factor 1.24 each, that telling prices are chosen from at least."""
+
 
 @dataclass(frozen=True, eq=False)
 class StageScores:
@@ -188,13 +191,15 @@ def telling_prices(scores: StageScores, n: int = 2) -> list[float]:
     """Prices η that matter: a little is lost against a cascade for which cost hardly counts, but not too much.
 
     Little is 0.1 points of error, much 1.5; or a fiftieth and a fifth of what could be lost at most, if that is less.
+    Where the loss falls from much to nothing in one step, prices somewhat below that step are taken: at the step itself
+    a slightly better cascade would already be given up for none.
     """
     grid = np.logspace(0.5, -4, 50) / (float(scores.costs.max()) or 1.0)
     errors = [scores.cost_and_error(scores.thresholds(float(price)))[1] for price in grid]
     loss = np.array(errors) - min(errors)
     first = int(np.argmax(loss <= min(0.015, 0.2 * loss.max())))
     far = np.flatnonzero(loss >= min(0.001, 0.02 * loss.max()))
-    last = max(first, int(far[-1]))
+    last = min(max(first + _APART, int(far[-1])), len(grid) - 1)
     return grid[np.unique(np.linspace(first, last, n + 2)[1:-1].round().astype(int))].tolist()
 
 

@@ -20,22 +20,21 @@ from sparing._full_columns import ColumnUse
 from sparing._full_model import fitted
 from sparing._full_predictor import FullPredictor, output_of
 from sparing.cascade.exits import ByDoubt, StageScores, sorted_by_doubt
-from sparing.cascade.network import Booleans, Codes, DrawMasks, Floats, MaskedNetwork, Singles
+from sparing.cascade.network import Booleans, Codes, Floats, MaskedNetwork, Singles
 from sparing.cascade.offers import Offers
 
 _TREES = 25
 """Trees of a small copy of a forest."""
+_MASKS = 20_000
+"""Random sets of columns that a judging network is trained on."""
 
 
-def random_masks(offers: Offers) -> DrawMasks:
+def random_masks(offers: Offers, seed: int = 0, n: int = _MASKS) -> Booleans:
     """Masks of random sets of offers, of all sizes alike."""
-
-    def draw(rng: np.random.Generator, n: int) -> Booleans:
-        sizes = rng.integers(0, len(offers) + 1, n)
-        ranks = rng.random((n, len(offers)), dtype=np.float32).argsort(axis=1).argsort(axis=1)
-        return offers.available(ranks < sizes[:, None])
-
-    return draw
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, len(offers) + 1, n)
+    ranks = rng.random((n, len(offers)), dtype=np.float32).argsort(axis=1).argsort(axis=1)
+    return offers.available(ranks < sizes[:, None])
 
 
 @dataclass(eq=False, kw_only=True)

@@ -19,7 +19,7 @@ from sparing._rows import take_rows
 from sparing.cascade.exits import StageScores, telling_prices
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import Judge, NetworkJudge, RefitJudge, random_masks, small
-from sparing.cascade.network import Booleans, Singles, train_network
+from sparing.cascade.network import Booleans, Singles
 from sparing.cascade.offers import Offers
 from sparing.cascade.order import best_order, candidate_lengths, drop_stages
 from sparing.cascade.stage_models import (
@@ -30,6 +30,7 @@ from sparing.cascade.stage_models import (
     cloneable,
     folds_for,
 )
+from sparing.cascade.training import train_network
 from sparing.costs import FeatureCosts
 
 Floats = NDArray[np.float64]
@@ -203,7 +204,7 @@ class CascadeLearner:
             Z[taught],
             training.y[taught],
             len(training.classes),
-            random_masks(offers),
+            random_masks(offers, seed),
             weight=None if weight is None else weight[taught],
             seed=seed,
         )

@@ -2,12 +2,11 @@
 
 Training rows are copied with some columns set to 0 and a flag per column that says whether it is there; the network
 learns to answer from whatever it gets. Trained on the stages of one cascade it serves all of them, on random sets of
-columns it says what any set is worth. scikit-learn's ``MLPClassifier`` does the training; what is kept are its weights.
+columns it says what any set is worth. ``training.py`` does the training.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.neural_network import MLPClassifier
 
 from sparing._stored import Stored
 from sparing.cascade.inputs import NetworkInputs
@@ -24,16 +22,6 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Booleans = NDArray[np.bool_]
 Codes = NDArray[np.intp]
-DrawMasks = Callable[[np.random.Generator, int], Booleans]
-
-# Learning rates and the share of the work done at each.
-_RATES = ((2e-3, 0.27), (1e-3, 0.27), (3e-4, 0.27), (1e-4, 0.19))
-_VISITS_PER_ROW = 264
-_VISITS = (4_000, 5_000_000)
-"""Rows shown to the network in all, copies counted: at least and at most."""
-_CELLS = 2e7
-"""Cells of a block of copies: bounds the memory of training."""
-_EPOCHS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,64 +128,3 @@ class MaskedPredictor:
                 f"The mask of a stage has {len(mask)} columns, its network another number."
             )
         return cls(network, mask)
-
-
-def train_network(
-    inputs: NetworkInputs,
-    Z: Singles,
-    y: Codes,
-    n_classes: int,
-    draw: DrawMasks,
-    *,
-    weight: Floats | None = None,
-    width: int = 128,
-    visits: int | None = None,
-    seed: int = 0,
-) -> MaskedNetwork:
-    """Train a network on masked copies of the rows.
-
-    Parameters
-    ----------
-    inputs : where the rows come from.
-    Z : rows as inputs.
-    y : class codes.
-    n_classes : number of classes, some of which may be missing in y.
-    draw : gives masks, bool of shape (n, n_columns), for that many rows.
-    weight : weights of the rows.
-    width : of the two hidden layers.
-    visits : rows shown in all; None goes by the number of rows.
-    seed : of masks and weights.
-    """
-    n = len(y)
-    rng = np.random.default_rng(seed)
-    visits = int(np.clip(_VISITS_PER_ROW * n, *_VISITS)) if visits is None else visits
-    cells = Z.shape[1] + inputs.n_columns
-    copies = max(1, min(8, int(_CELLS // (n * cells)), visits // (_EPOCHS * n)))
-    blocks = max(len(_RATES), round(visits / (n * copies * _EPOCHS)))
-    network = MLPClassifier(
-        (width, width),
-        alpha=1e-5,
-        batch_size=min(256, n * copies),
-        learning_rate_init=_RATES[0][0],
-        random_state=seed,
-    )
-    rows = np.tile(np.arange(n), copies)
-    labels, weights = y[rows], None if weight is None else (weight * n / weight.sum())[rows]
-    for rate, share in _RATES:
-        for _ in range(max(1, round(share * blocks))):
-            mask = draw(rng, len(rows))
-            copied = np.hstack([Z[rows] * mask[:, inputs.owner], mask.astype(np.float32)])
-            for _ in range(_EPOCHS):
-                if hasattr(network, "_optimizer"):
-                    # partial_fit keeps the optimizer, which has no public way to another rate.
-                    network._optimizer.learning_rate_init = rate
-                network.partial_fit(copied, labels, weights, classes=np.arange(n_classes))
-    matrices, biases = list(network.coefs_), list(network.intercepts_)
-    if n_classes == 2:  # one logit: as two, so that every network ends in a softmax
-        matrices[-1] = np.hstack([np.zeros_like(matrices[-1]), matrices[-1]])
-        biases[-1] = np.append(np.zeros_like(biases[-1]), biases[-1])
-    return MaskedNetwork(
-        inputs,
-        tuple(np.asarray(m, dtype=np.float32) for m in matrices),
-        tuple(np.asarray(b, dtype=np.float32) for b in biases),
-    )

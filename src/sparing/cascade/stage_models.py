@@ -25,14 +25,12 @@ from sparing._full_predictor import FullPredictor, output_of
 from sparing._routed import Training
 from sparing._rows import take_rows
 from sparing.cascade.inputs import NetworkInputs
-from sparing.cascade.network import Booleans, MaskedNetwork, MaskedPredictor, Singles, train_network
+from sparing.cascade.network import Booleans, MaskedNetwork, MaskedPredictor, Singles
+from sparing.cascade.training import train_network
 
 Floats = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 Report = Callable[[str], None]
-
-_WIDE_FROM = 5000
-"""Rows from which on the network of all stages has twice the width of the one that judges orders."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,16 +179,14 @@ class SharedNetwork:
     def _train(
         self, training: Training, masks: Sequence[Booleans], rows: NDArray[np.intp]
     ) -> MaskedNetwork:
-        table = np.array(masks)
         part = _part(training, rows)
         return train_network(
             self.inputs,
             self.Z[rows],
             part.y,
             len(training.classes),
-            lambda rng, n: table[rng.integers(0, len(table), n)],
+            np.array(masks),
             weight=part.weight,
-            width=256 if len(rows) >= _WIDE_FROM else 128,
             seed=training.seed or 0,
         )
 

@@ -1,0 +1,145 @@
+"""Training of the network that knows sets of columns: Adam on rows from which columns were taken away.
+
+Every batch sees fresh masks, drawn from a table. Deep and narrow beats shallow and wide here: on Letters four layers of
+128 saved about a twentieth more at equal error than two of 256, in half the time. ``MLPClassifier`` has no schedule for
+Adam's rate and would have to be shown copies of all rows block by block, which took half as long again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import softmax
+
+from sparing.cascade.inputs import NetworkInputs
+from sparing.cascade.network import Booleans, Codes, Floats, MaskedNetwork, Singles
+
+_LAYERS, _WIDTH = 4, 128
+_BATCHES = 32, 256
+"""Rows of a step, at least and at most."""
+_STEPS = 2000
+"""Few rows are shown in small batches, so that there are this many steps."""
+_VISITS_PER_ROW = 264
+_VISITS = (4_000, 5_000_000)
+"""Rows shown to the network in all: at least and at most."""
+_RATE, _LAST_RATE = 2e-3, 0.02
+"""Adam's largest step, and the part of it that is left at the end."""
+_DECAYS = 0.9, 0.999
+_SMALL = 1e-8
+
+
+def train_network(
+    inputs: NetworkInputs,
+    Z: Singles,
+    y: Codes,
+    n_classes: int,
+    masks: Booleans,
+    *,
+    weight: Floats | None = None,
+    width: int = _WIDTH,
+    visits: int | None = None,
+    seed: int = 0,
+) -> MaskedNetwork:
+    """Train a network on rows with columns taken away.
+
+    Parameters
+    ----------
+    inputs : where the rows come from.
+    Z : rows as inputs.
+    y : class codes.
+    n_classes : number of classes, some of which may be missing in y.
+    masks : bool of shape (n_masks, n_columns), the sets of columns it will be asked about; drawn from evenly.
+    weight : weights of the rows.
+    width : of the hidden layers.
+    visits : rows shown in all; None goes by the number of rows.
+    seed : of batches, masks and weights.
+    """
+    n, n_inputs = Z.shape
+    rng = np.random.default_rng(seed)
+    visits = int(np.clip(_VISITS_PER_ROW * n, *_VISITS)) if visits is None else visits
+    size = min(n, int(np.clip(visits // _STEPS, *_BATCHES)))
+    steps = max(1, visits // size)
+    shares = np.ones(n) if weight is None else weight * n / weight.sum()
+    by_input = masks[:, inputs.owner]
+    layers = _Layers([n_inputs + masks.shape[1], *[width] * _LAYERS, n_classes], rng)
+    rows_in = np.empty((size, n_inputs + masks.shape[1]), dtype=np.float32)
+    for step, rows in enumerate(_batches(n, size, steps, rng)):
+        drawn = rng.integers(0, len(masks), size)
+        np.multiply(Z[rows], by_input[drawn], out=rows_in[:, :n_inputs])
+        rows_in[:, n_inputs:] = masks[drawn]
+        layers.step(layers.gradients(rows_in, y[rows], shares[rows]), _rate(step, steps))
+    return MaskedNetwork(inputs, tuple(layers.weights), tuple(layers.biases))
+
+
+def _batches(n: int, size: int, steps: int, rng: np.random.Generator) -> Iterator[Codes]:
+    """Rows of each step: all rows in a random order, again and again."""
+    order, place = rng.permutation(n), 0
+    for _ in range(steps):
+        if place + size > n:
+            order, place = rng.permutation(n), 0
+        yield order[place : place + size]
+        place += size
+
+
+def _rate(step: int, steps: int) -> float:
+    """Steps grow at first, then shrink along half a cosine."""
+    start = min(1.0, (step + 1) / min(500, max(1, steps // 20)))
+    along = 0.5 * (1 + np.cos(np.pi * step / steps))
+    return float(_RATE * start * (_LAST_RATE + (1 - _LAST_RATE) * along))
+
+
+class _Layers:
+    """Weights and biases of a network of rectified layers, and Adam's moments of their gradients."""
+
+    def __init__(self, sizes: list[int], rng: np.random.Generator) -> None:
+        shapes = list(pairwise(sizes))
+        self.weights = [
+            (rng.standard_normal(shape) * np.sqrt(2 / shape[0])).astype(np.float32)
+            for shape in shapes
+        ]
+        self.weights[-1] *= np.float32(0.1)  # at first all classes are about as likely
+        self.biases = [np.zeros(out, dtype=np.float32) for _, out in shapes]
+        self._moments = [(np.zeros_like(p), np.zeros_like(p)) for p in self.parameters]
+        self._steps = 0
+
+    @property
+    def parameters(self) -> list[Singles]:
+        """Weights, then biases."""
+        return [*self.weights, *self.biases]
+
+    def gradients(self, rows: Singles, y: Codes, share: Floats) -> list[Singles]:
+        """Gradients of the mean log-loss, one per array of ``parameters``; ``share`` are weights of the rows."""
+        hidden = [rows]
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            values = hidden[-1] @ weight
+            values += bias
+            if i < len(self.weights) - 1:
+                np.maximum(values, 0, out=values)
+            hidden.append(values)
+        gradient = softmax(hidden.pop(), axis=1)
+        gradient[np.arange(len(y)), y] -= 1
+        gradient *= (share / len(y)).astype(np.float32)[:, None]
+        of_weights, of_biases = list[Singles](), list[Singles]()
+        for i in range(len(self.weights) - 1, -1, -1):
+            of_weights.insert(0, hidden[i].T @ gradient)
+            of_biases.insert(0, gradient.sum(axis=0))
+            if i:
+                gradient = gradient @ self.weights[i].T
+                gradient *= hidden[i] > 0
+        return [*of_weights, *of_biases]
+
+    def step(self, gradients: list[Singles], rate: float) -> None:
+        """One step of Adam (Kingma and Ba, 2015)."""
+        self._steps += 1
+        first, second = _DECAYS
+        start = rate / (1 - first**self._steps)
+        scale = np.sqrt(1 - second**self._steps)
+        moments = zip(self.parameters, gradients, self._moments, strict=True)
+        for parameter, gradient, (mean, square) in moments:
+            mean *= first
+            mean += (1 - first) * gradient
+            square *= second
+            square += (1 - second) * (gradient * gradient)
+            parameter -= np.float32(start) * mean / (np.sqrt(square) / np.float32(scale) + _SMALL)
