@@ -27,14 +27,26 @@ NARROW, WIDE = {"width": 390, "height": 800}, {"width": 1100, "height": 900}
 @pytest.fixture(scope="module")
 def url():
     """A service with a frontier, some answers behind it and a source that fails now and then."""
-    uvicorn = pytest.importorskip("uvicorn")
     X, y = table(N_ROWS)
     sources = [
         MockSource(X, [0], name="cheap"),
         MockSource(X, [1, 2], name="dear", faults=[None, None, "refused"] * 100),
     ]
     policy = Policy(retries=0, breaker_failures=9)
-    app = create_app(bundle(X, y), sources, keys=[KEY], policy=policy)
+    with running(create_app(bundle(X, y), sources, keys=[KEY], policy=policy)) as address:
+        for row in range(120):
+            httpx.post(
+                f"{address}/v1/predict",
+                json={"entity": row},
+                headers={"Authorization": f"Bearer {KEY}"},
+            )
+        yield address
+
+
+@contextmanager
+def running(app):
+    """The address of an application that is served meanwhile."""
+    uvicorn = pytest.importorskip("uvicorn")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -43,14 +55,7 @@ def url():
     thread.start()
     while not server.started:
         time.sleep(0.02)
-    address = f"http://127.0.0.1:{port}"
-    for row in range(120):
-        httpx.post(
-            f"{address}/v1/predict",
-            json={"entity": row},
-            headers={"Authorization": f"Bearer {KEY}"},
-        )
-    yield address
+    yield f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join()
 
@@ -172,6 +177,22 @@ def look(browser, url, scheme, viewport):
 @pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["phone", "desk"])
 def test_the_page_shows_what_the_service_did(url, scheme, viewport):
     in_a_browser(look, url, scheme, viewport)
+
+
+def no_key(browser, url):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(url)
+    page.wait_for_selector("#live")
+    assert page.is_hidden("#door")
+    assert page.inner_text("#status").startswith("Live")
+    context.close()
+
+
+def test_without_keys_the_page_opens_by_itself():
+    X, y = table(N_ROWS)
+    with running(create_app(bundle(X, y), no_keys=True)) as address:
+        in_a_browser(no_key, address)
 
 
 def wrong_key(browser, url):

@@ -10,7 +10,7 @@ from service_cases import KEY, Caller, lender, logged, problem, served, sold
 
 from sparing.runtime._service_keys import Keys, Rates, read_keys
 from sparing.runtime._service_log import JSONLines
-from sparing.runtime._service_page import PAGE, page_policy
+from sparing.runtime._service_page import OPEN_PAGE, PAGE, page_policy
 from sparing.runtime.service import create_app
 
 LOCKED = ["/v1/model", "/v1/spend", "/v1/exit", "/metrics", "/openapi.json", "/nothing", "/docs"]
@@ -42,6 +42,8 @@ def test_open_paths_hold_no_data():
     ask = Caller(APP, "")
     assert ask("GET", "/healthz").json() == {"status": "ok"}
     assert ask("GET", "/").text == PAGE  # the same for every model
+    local = Caller(create_app(lender(), no_keys=True), key=None, host="127.0.0.1")
+    assert local("GET", "/").text == OPEN_PAGE != PAGE
 
 
 def test_only_operators_move_the_lever():

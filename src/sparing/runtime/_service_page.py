@@ -10,6 +10,9 @@ from importlib.resources import files
 PAGE = files("sparing.runtime").joinpath("_service_page.html").read_text(encoding="utf-8")
 """The page; it holds no data and asks for it with the reader's key."""
 
+OPEN_PAGE = PAGE.replace('<html lang="en">', '<html lang="en" data-open>', 1)
+"""The same for a service without keys: it opens by itself."""
+
 
 def page_policy(page: str) -> str:
     """Content security policy of a page: its own styles and scripts by their hashes, and calls to its own server.

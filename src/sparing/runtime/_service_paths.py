@@ -9,7 +9,7 @@ from sparing.runtime._service_keys import Keys
 from sparing.runtime._service_metrics import Metrics
 from sparing.runtime._service_model import described
 from sparing.runtime._service_openapi import KEYS, exit_body, predict_body, problems
-from sparing.runtime._service_page import PAGE, PAGE_POLICY
+from sparing.runtime._service_page import OPEN_PAGE, PAGE, PAGE_POLICY
 from sparing.runtime._service_problem import PROBLEM, Problem, to_bytes
 from sparing.runtime._service_replies import (
     CLOSING,
@@ -126,7 +126,8 @@ def add_paths(
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
         policy = {"content-security-policy": PAGE_POLICY}
-        return Response(PAGE, media_type="text/html", headers=policy)
+        text = OPEN_PAGE if operators is None else PAGE
+        return Response(text, media_type="text/html", headers=policy)
 
 
 def describe_keys(app: FastAPI) -> None:
