@@ -79,7 +79,9 @@ class SaysNothing:
         return (np.asarray(X)[:, 0] > 0).astype(int)
 
 
-@pytest.mark.parametrize("full", [FOREST, SVC(), SaysNothing()])
+@pytest.mark.parametrize(
+    "full", [FOREST, SVC(), SaysNothing(), FrozenEstimator(SaysNothing()), FrozenEstimator(FOREST)]
+)
 def test_classifiers_and_models_that_say_nothing_pass(full):
     refuse_other_models(full)
 

@@ -39,13 +39,14 @@ def refuse_other_models(model: Any) -> None:
     ...
     TypeError: estimator RandomForestRegressor is a regressor, and the full model answers classes: pass a classifier...
     """
-    if not hasattr(model, "__sklearn_tags__"):
+    inner = model
+    while isinstance(inner, FrozenEstimator | Pipeline):
+        inner = inner.estimator if isinstance(inner, FrozenEstimator) else inner.steps[-1][1]
+    if not hasattr(inner, "__sklearn_tags__"):
         return
-    kind = _NOT_CLASSIFIERS.get(get_tags(model).estimator_type or "")
+    kind = _NOT_CLASSIFIERS.get(get_tags(inner).estimator_type or "")
     if kind is None:
         return
-    inner = model.estimator if isinstance(model, FrozenEstimator) else model
-    inner = inner.steps[-1][1] if isinstance(inner, Pipeline) else inner
     name = type(inner).__name__
     kin = name.endswith("Regressor")
     instead = name.removesuffix("Regressor") + "Classifier" if kin else "LogisticRegression"
