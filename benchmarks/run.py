@@ -149,21 +149,23 @@ def tell_estimate(
     names: Sequence[str], methods: Collection[str], level: str, store: Store, jobs: int
 ) -> None:
     """Say how long a level would take, from a sample."""
-    total = 0.0
+    left, whole = 0.0, 0.0
     for name in names:
         try:
-            rows = estimate(name, DATASETS[name], methods, level, store, METHODS)
+            for row in estimate(name, DATASETS[name], methods, level, store, METHODS):
+                print(
+                    f"{row['data']} {row['method']}: {row['fits']} fits, {row['kept']} kept, "
+                    f"{row['seconds each']:.1f} s each, {row['hours left']:.2f} h left",
+                    flush=True,
+                )
+                left += row["hours left"]
+                whole += row["fits"] * row["seconds each"] / 3600
         except FileNotFoundError as error:
             print(f"{name}: left out, its data are not here. {error}", flush=True)
-            continue
-        for row in rows:
-            print(
-                f"{row['data']} {row['method']}: {row['fits']} fits, {row['kept']} kept, "
-                f"{row['seconds each']:.1f} s each, {row['hours left']:.2f} h left",
-                flush=True,
-            )
-            total += row["hours left"]
-    print(f"{total:.1f} processor hours left, about {total / jobs:.1f} h with {jobs} processes")
+    print(
+        f"{left:.2f} processor hours left of {whole:.2f}, about {left / jobs:.2f} h with {jobs} processes; full models "
+        "not counted"
+    )
 
 
 if __name__ == "__main__":

@@ -118,7 +118,11 @@ _CASCADE = {
     "standard": {"stage_estimator": ["own", "shared"], "cv": [5]},
     "full": {"stage_estimator": ["own", "shared", "auto"], "cv": [5]},
 }
-_BUDGETED = {level: {"method": ["auto"]} for level in LEVELS}
+_BUDGETED = {
+    "quick": {"method": [("adapt-gbrt", "greedy-miser")]},
+    "standard": {"method": ["auto"]},
+    "full": {"method": ["auto"]},
+}
 _PRUNE = {
     "quick": {"shares": [6], "keep_free": [True]},
     "standard": {"shares": [15], "keep_free": [False, True]},

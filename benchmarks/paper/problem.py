@@ -25,7 +25,7 @@ from sparing import AdaptGbrtClassifier, FeatureCosts
 from sparing.frontier import stage_alone
 from sparing.system import System
 
-QUICK_ROWS = (2500, 1500, 2500)
+QUICK_ROWS = (1200, 1000, 1500)
 """Rows to learn, choose and test of a quick run, at most."""
 
 
@@ -142,7 +142,7 @@ def prepare(name: str, data: DataSet, split: int, store: Store, level: str = "st
 
 def folder_of(split: int, level: str) -> str:
     """Folder of a split in the store; quick runs see fewer rows, so theirs is another."""
-    return f"split{split}-quick" if level == "quick" else f"split{split}"
+    return f"split{split}-of-{QUICK_ROWS[0]}" if level == "quick" else f"split{split}"
 
 
 def _parts(bunch: Bunch, split: int, limits: tuple[int, ...] | None) -> tuple[Part, Part, Part]:

@@ -174,12 +174,11 @@ def estimate(
     level: str,
     store: Store,
     table: Mapping[str, Method],
-) -> list[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     """Processor seconds of a level, method by method, from the fits that are kept and one more where none is.
 
     The fit that is added is the middle one of the sweep, on the first split; it is kept too.
     """
-    rows = []
     splits = splits_of(data, level)
     by_method: dict[str, list[Task]] = {}
     for split in splits:
@@ -198,14 +197,11 @@ def estimate(
                 continue
             known = [sample]
         seconds = _mean([store.load(task.key, task.setting)[1] for task in known])
-        rows.append(
-            {
-                "data": name,
-                "method": method,
-                "fits": len(tasks),
-                "kept": len(known),
-                "seconds each": seconds,
-                "hours left": seconds * (len(tasks) - len(known)) / 3600,
-            }
-        )
-    return rows
+        yield {
+            "data": name,
+            "method": method,
+            "fits": len(tasks),
+            "kept": len(known),
+            "seconds each": seconds,
+            "hours left": seconds * (len(tasks) - len(known)) / 3600,
+        }
