@@ -5,6 +5,9 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from sparing import FeatureCosts
 from sparing.cascade.inputs import NetworkInputs
@@ -144,3 +147,13 @@ def test_lengths_are_all_of_the_short_ones_and_few_of_the_long():
     assert long[:16] == list(range(1, 17))
     assert long[-1] == 400
     assert len(long) < 45
+
+
+def test_small_copies_have_few_trees_wherever_the_trees_are():
+    forest = RandomForestClassifier(200, oob_score=True)
+    assert (small(forest).n_estimators, small(forest).oob_score) == (25, False)
+    assert small(RandomForestClassifier(10)).n_estimators == 10
+    inside = small(make_pipeline(StandardScaler(), forest))[-1]
+    assert inside.n_estimators == 25
+    assert forest.n_estimators == 200
+    assert small(make_pipeline(StandardScaler(), SVC())) is None

@@ -180,14 +180,20 @@ class RefitJudge(Judge):
 
 
 def small(model: Any) -> Any:
-    """A copy of a model that is fast to fit: fewer trees, no out-of-bag scores."""
+    """A copy of a model that is fast to fit: fewer trees, no out-of-bag scores.
+
+    None for models without trees, alone or in a pipeline: asked about hundreds of sets of columns, a kernel machine
+    would take hours.
+    """
     wanted = {"n_estimators": _TREES, "oob_score": False}
     own = model.get_params()
     changes = {
-        name: min(value, own[name])
-        for name, value in wanted.items()
-        if isinstance(own.get(name), int)
+        name: min(wanted[last], value)
+        for name, value in own.items()
+        if (last := name.rpartition("__")[2]) in wanted and isinstance(value, int)
     }
+    if not any(name.endswith("n_estimators") for name in changes):
+        return None
     return clone(model).set_params(**changes)
 
 

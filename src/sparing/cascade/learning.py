@@ -209,7 +209,8 @@ class CascadeLearner:
             seed=seed,
         )
         judge = NetworkJudge(**common, network=network, Z=Z[held_out])
-        model = self._own()
+        own = self._own()
+        model = None if own is None else small(own)
         behind = judge.error - float(
             np.average(self._full_error[held_out], weights=common["weight"])
         )
@@ -221,7 +222,7 @@ class CascadeLearner:
         some = taught[:_REFITTED]
         copies = RefitJudge(
             **common,
-            model=small(model),
+            model=model,
             X=take_rows(training.X, some),
             labels=training.y[some],
             held_out=take_rows(training.X, held_out),
