@@ -72,7 +72,7 @@ def _extra_trees(max_features: float) -> Any:
 _FIVE = (0, 1, 2, 3, 4)
 
 DATASETS = {
-    "letters-svm": DataSet(_letters, _svm(5, 0.5), 500, family="letters"),
+    "letters-svm": DataSet(_letters, _svm(5, 0.5), 500, splits=_FIVE, family="letters"),
     "letters-svm-authors": DataSet(
         _letters, _svm(10, 0.2), 500, family="letters", same_as_authors=True
     ),

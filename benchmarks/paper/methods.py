@@ -80,7 +80,7 @@ _RATES = np.arange(1, 10).__truediv__(10).tolist()
 
 _GBRT = {
     "quick": {"trees": [0.2], "full_rate": [0.3], "share": _shares(6)},
-    "standard": {"trees": [1], "full_rate": [0.2, 0.5], "share": _shares(6)},
+    "standard": {"trees": [1], "full_rate": [0.3], "share": _shares(11)},
     "full": {"trees": [1], "full_rate": [0.1, 0.3, 0.6], "share": _shares(12)},
 }
 _PAPER = {
@@ -114,8 +114,8 @@ _L1 = {
     "full": {"Cs": [20], "class_weights": [39]},
 }
 _CASCADE = {
-    "quick": {"stage_estimator": ["shared"], "cv": [3]},
-    "standard": {"stage_estimator": ["own", "shared"], "cv": [5]},
+    "quick": {"stage_estimator": ["auto"], "cv": [3]},
+    "standard": {"stage_estimator": ["auto"], "cv": [5]},
     "full": {"stage_estimator": ["own", "shared", "auto"], "cv": [5]},
 }
 _BUDGETED = {
