@@ -28,6 +28,8 @@ _SCORED_ROWS = 4096
 """Training rows whose gate scores say where thresholds of smaller prefixes may stand."""
 _BASKETS = 3
 """Sets of columns of one run that f1 is refitted on, at most."""
+_QUICK_CELLS = 300_000
+"""Rows times classes that all refits of one run may look at, unless there is only one: they take most of the time."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,7 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
         folds = [rows for _, rows in folds_of(5, strata, 0).split(np.zeros(n), strata)]
         wrong = (full.proba.argmax(axis=1) != training.y).astype(float)
         n_jobs = effective_n_jobs(self.n_jobs)
+        most = int(np.clip(_QUICK_CELLS // (n * len(training.classes)), 1, _BASKETS))
         # Neighbouring settings often buy the same columns: the refit on them is the same.
         known: dict[tuple[tuple[int, ...], float], Refitted] = {}
         for engine in self._engines(training, gate=True):
@@ -198,7 +201,7 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
                     for t in prefixes(grown.n_iterations)
                 ]
                 wanted = self.gate == "refit" and problem.full_rate > 0
-                for bought in _baskets(grown) if wanted else ():
+                for bought in _baskets(grown, most) if wanted else ():
                     key = (bought, problem.full_rate)
                     if key not in known:
                         columns = np.array(bought, dtype=np.intp)
@@ -232,7 +235,7 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
         return outcome.fit.grown, outcome.q, outcome.history
 
 
-def _baskets(grown: Grown) -> list[tuple[int, ...]]:
+def _baskets(grown: Grown, most: int) -> list[tuple[int, ...]]:
     """Sets of columns worth a refit: all that were bought last, before it what had been bought after fewer rounds.
 
     One penalty often buys four columns more than the next larger one; the sets between them are good stages too.
@@ -241,7 +244,7 @@ def _baskets(grown: Grown) -> list[tuple[int, ...]]:
         tuple(sorted(column for column, t in grown.bought if t < (n or grown.n_iterations)))
         for n in prefixes(grown.n_iterations)
     }
-    return sorted((s for s in sets if s), key=len)[-_BASKETS:]
+    return sorted((s for s in sets if s), key=len)[-most:]
 
 
 def _variant(
