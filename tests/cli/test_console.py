@@ -13,7 +13,7 @@ from sparing.cli.console import examples, plain_errors, row_counter, table
         (
             FileNotFoundError(2, "No such file or directory", "a.csv"),
             2,
-            "sparing: a.csv: No such file",
+            "sparing: a.csv: there is no such file.",
         ),
         (ImportError("pip install 'sparing[cli]'"), 1, "sparing: pip install"),
     ],

@@ -14,3 +14,9 @@ def test_the_demo_prints_what_the_function_gives(run, monkeypatch, tmp_path):
     assert json.loads(outcome.stdout) == {"rows": []}
     assert asked == {"out": tmp_path, "random_state": 3}
     assert run("demo").stdout == "for people: {'rows': []}\n"
+
+
+def test_a_seed_that_is_none_is_refused(run):
+    outcome = run("demo", "--seed", -1)
+    assert outcome.exit_code == 2
+    assert outcome.stderr.startswith("sparing: --seed is -1: give a whole number")

@@ -53,7 +53,7 @@ def test_rows_a_model_does_not_fit(run, fitted, tmp_path):
 
 def test_models_that_are_none(run, tmp_path):
     pd.DataFrame({"a": [1]}).to_csv(tmp_path / "new.csv", index=False)
-    for content, says in ((b"not a zip", "not a zip"), (None, "No such file")):
+    for content, says in ((b"not a zip", "not a zip"), (None, "there is no such file")):
         model = tmp_path / "m.sparing"
         model.unlink(missing_ok=True)
         if content is not None:

@@ -53,6 +53,21 @@ def test_keys_that_cannot_be_used_are_named_by_their_place(run, fitted, monkeypa
         assert outcome.stderr.count("\n") == 1
 
 
+def test_sources_that_are_not_there_are_named(run, fitted, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "half.py").write_text("import nowhere_to_be_found\n")
+    for sources, code, says in (
+        ("shops", 2, "write module:name"),
+        ("shops:all", 2, "is shops.py in this folder, or installed?"),
+        ("half:all", 1, "nowhere_to_be_found"),
+    ):
+        outcome = run("serve", fitted[1], "--no-keys", "--sources", sources)
+        assert outcome.exit_code == code
+        assert says in outcome.stderr
+        assert outcome.stderr.count("\n") == 1
+
+
 def test_a_file_that_is_no_model_is_not_served(run, tmp_path):
     (tmp_path / "m.sparing").write_bytes(b"no")
     outcome = run("serve", tmp_path / "m.sparing", "--no-keys")

@@ -58,7 +58,8 @@ def plain_errors() -> Iterator[None]:
 def _fail(error: BaseException, code: int) -> None:
     text = str(error)
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        text = f"{error.filename}: {error.strerror}."
+        missing = isinstance(error, FileNotFoundError)
+        text = f"{error.filename}: {'there is no such file' if missing else error.strerror}."
     print(f"sparing: {' '.join(text.split())}", file=sys.stderr)
     raise typer.Exit(code) from error
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sparing.cli.console import AsJson, plain_errors, show
+from sparing.cli.options import check_numbers
 
 
 def demo(
@@ -19,5 +20,6 @@ def demo(
     with plain_errors():
         from sparing.demo import demo_text, run_demo
 
+        check_numbers(seed, None)
         result = run_demo(out, random_state=seed)
         show(result, demo_text(result), as_json)

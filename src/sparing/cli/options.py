@@ -20,14 +20,22 @@ def check_budget(budget: float | None) -> None:
 
 
 def check_guarantee(guarantee: float | None, tolerance: float | None, scoring: str) -> None:
-    """Raise on a promise about a score that is no mean over rows.
+    """Raise on a confidence that is none, and on a promise about a score that is no mean over rows.
 
     Examples
     --------
     >>> check_guarantee(0.95, 0.01, "roc_auc")
     Traceback (most recent call last):
     ValueError: --guarantee promises a tolerance of accuracy, not of roc_auc: leave --scoring out, or give --budget ...
+    >>> check_guarantee(95, 0.01, "accuracy")
+    Traceback (most recent call last):
+    ValueError: --guarantee is 95: give the confidence with which it is to hold, from 0.5 to below 1, such as 0.95.
     """
+    if guarantee is not None and not 0.5 <= guarantee < 1:
+        raise ValueError(
+            f"--guarantee is {guarantee:g}: give the confidence with which it is to hold, from 0.5 to below 1, such as "
+            "0.95."
+        )
     if guarantee is not None and tolerance is not None and scoring != "accuracy":
         raise ValueError(
             f"--guarantee promises a tolerance of accuracy, not of {scoring}: leave --scoring out, or give --budget "

@@ -178,7 +178,15 @@ def _named(name: str) -> Sequence[Source]:
     module, colon, attribute = name.partition(":")
     if not colon:
         raise ValueError(f"sources is {name!r}: write module:name.")
-    found = getattr(importlib.import_module(module), attribute, None)
+    try:
+        found = getattr(importlib.import_module(module), attribute, None)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise  # something that the module itself needs
+        raise ValueError(
+            f"sources is {name!r}, and there is no module {error.name!r}: is {error.name}.py in this folder, or "
+            "installed?"
+        ) from error
     if found is None:
         raise ValueError(f"Module {module!r} has no {attribute!r}.")
     made = found() if callable(found) else found
