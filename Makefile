@@ -50,5 +50,5 @@ docs: $(READY)  ## the documentation as HTML, with the examples run; warnings ar
 	@echo "written to docs/_build/html/index.html"
 
 clean:  ## remove everything the targets made
-	rm -rf $(VENV) out build dist docs/_build docs/gallery docs/benchmarks docs/api/generated .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
+	rm -rf $(VENV) out build dist docs/_build docs/gallery docs/benchmarks docs/api/generated docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

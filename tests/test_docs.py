@@ -33,10 +33,12 @@ PUBLIC = [
 
 
 def named(page):
-    return str(page.relative_to(DOCS))
+    return str(page.relative_to(DOCS if page.is_relative_to(DOCS) else ROOT))
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p.suffix == ".md"], ids=named)
+@pytest.mark.parametrize(
+    "page", [*(p for p in PAGES if p.suffix == ".md"), ROOT / "CONTRIBUTING.md"], ids=named
+)
 def test_a_page_runs_as_printed(page, reader):  # noqa: F811
     reader(page).follow()
 
@@ -75,8 +77,12 @@ def anchors(page):
 
 @pytest.mark.parametrize(
     "page",
-    [*(p for p in PAGES if p.suffix == ".md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"],
-    ids=lambda page: page.name,
+    [
+        *(p for p in PAGES if p.suffix == ".md"),
+        *sorted(ROOT.glob("*.md")),
+        *sorted((ROOT / "benchmarks").glob("*.md")),
+    ],
+    ids=named,
 )
 def test_links_between_pages_lead_somewhere(page):
     for link in links(page.read_text(encoding="utf-8")):
