@@ -67,8 +67,20 @@ def test_the_frontier_rises_in_cost_and_falls_in_error():
     choices = trace(random_scores(n=500, n_stages=4))
     assert len(choices) > 5
     costs, errors = ([getattr(c, name) for c in choices] for name in ("cost", "error"))
+    best = int(np.argmin(errors))
     assert all(np.diff(costs) > 0)
-    assert all(np.diff(errors) < 0)
+    assert all(np.diff(errors[: best + 1]) < 0)
+
+
+def test_behind_the_best_system_stand_more_careful_ones_up_to_the_full_model():
+    scores = random_scores(n=500, n_stages=3)
+    # A full model that is worse than the stage before it.
+    scores = StageScores.of(np.flip(scores.errors, axis=0), scores.doubts, scores.costs)
+    choices = trace(scores)
+    best = int(np.argmin([c.error for c in choices]))
+    assert len(choices) > best + 3
+    assert choices[-1].cost == pytest.approx(scores.costs[-1])
+    assert choices[-1].error == pytest.approx(scores.errors[-1].mean())
 
 
 def test_the_frontier_of_a_single_stage_is_a_point():

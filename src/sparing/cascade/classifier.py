@@ -171,7 +171,11 @@ class CascadeClassifier(RoutedClassifier):
         return np.array([1.0 - choice.error for choice in self._choices])
 
     def staged_systems(self) -> list[System]:
-        """Systems along the frontier, the cheapest first: the same stages with other thresholds."""
+        """Systems along the frontier, the cheapest first: the same stages with other thresholds.
+
+        Behind the most accurate one stand some that are more careful, up to the full model alone: choose among them by
+        rows that were not learnt from.
+        """
         check_is_fitted(self, "system_")
         return [self._thresholded(self.system_, choice) for choice in self._choices]
 
@@ -203,13 +207,13 @@ class CascadeClassifier(RoutedClassifier):
                     f"No system costs {budget} or less on average: the cheapest costs {self._choices[0].cost:.4g} at "
                     f"an out-of-fold accuracy of {1 - self._choices[0].error:.4f}."
                 )
-            choice = affordable[-1]
+            choice = min(affordable, key=lambda c: (c.error, c.cost))
         return self._with_system(self._thresholded(self.system_, choice))
 
     def _within(self, tolerance: float) -> Choice:
         """The cheapest choice within a tolerance of the full model; the best one when there is none."""
         good = [c for c in self._choices if c.error <= self._full_error + tolerance + 1e-12]
-        return good[0] if good else self._choices[-1]
+        return good[0] if good else min(self._choices, key=lambda c: (c.error, c.cost))
 
     @staticmethod
     def _thresholded(system: System, choice: Choice) -> System:

@@ -25,6 +25,8 @@ ByDoubt = tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]
 _SWEEPS = 2
 """Sweeps over the gates per price: the first without regard to who reaches a gate. A third changes next to nothing."""
 
+_CAREFUL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""How far systems behind the best one are on the way to the full model alone."""
 _APART = 8
 """Steps of the grid of prices, of a factor 1.24 each, that telling prices are chosen from at least."""
 
@@ -162,10 +164,12 @@ class Choice:
 
 
 def trace(scores: StageScores, n: int = 60) -> list[Choice]:
-    """The frontier: thresholds that no others found beat in cost and error, the cheapest first.
+    """The frontier: thresholds that no others found beat in cost and error, then more careful ones; the cheapest first.
 
     Prices fall from one at which buying everything is worth any error to one at which cost hardly counts. A sweep over
     prices only finds corners of the frontier; thresholds halfway between neighbours, at shares of the rows, fill it.
+    A cascade is often better than its full model on the rows it was tuned on. Whoever chooses by other rows, on which
+    it may not be, needs systems between the best one and the full model alone: these are added at the end.
     """
     if not len(scores.doubts):
         cost, error = scores.cost_and_error(())
@@ -184,7 +188,14 @@ def trace(scores: StageScores, n: int = 60) -> list[Choice]:
     for left, right in pairwise(corners):
         for share in (0.25, 0.5, 0.75):
             add(_between(scores, left.thresholds, right.thresholds, share))
-    return _pareto(found.values())
+    choices = _pareto(found.values())
+    best, nobody = choices[-1].thresholds, (-np.inf,) * len(scores.doubts)
+    for share in _CAREFUL:
+        thresholds = _between(scores, best, nobody, share)
+        cost, error = scores.cost_and_error(thresholds)
+        if cost > choices[-1].cost:
+            choices.append(Choice(thresholds, cost, error))
+    return choices
 
 
 def telling_prices(scores: StageScores, n: int = 2) -> list[float]:
