@@ -2,11 +2,13 @@
 
     python benchmarks/speed/predict_csv.py [n_rows]
 
-Rows of 20 numbers, one word and an id; the full model is a LightGBM model of 200 trees, the cheap one and its gate have
-100 each and send a quarter of the rows on. Each line is a process of its own, with one thread. ``sparing`` reads
-chunks, routes, answers and writes every row back with its answers; pandas reads the whole file and LightGBM answers it,
-with and without writing the same columns. Peak memory is what the kernel counts for the process; "before" is what it
-had when everything was imported and loaded. Seconds are the processor's.
+Rows of 20 numbers, one word and an id; the full model is a LightGBM model of 200 trees. Two systems: Adapt-Gbrt as it
+is fitted by default, whose cheap stage has hundreds of trees with 64 leaves and a gate of 120; and the joint gate,
+which has 100 small ones for each and is set to send a quarter of the rows on. Each line is a process of its own, with
+one thread. ``sparing`` reads chunks, routes, answers and writes every row back with its answers; pandas reads the
+whole file and LightGBM answers it with as many trees of 64 leaves as the default's cheap stage and gate have, with
+and without writing the same columns. Peak memory is what the kernel counts for the process; "before" is what it had
+when everything was imported and loaded. Seconds are the processor's.
 """
 
 from __future__ import annotations
@@ -17,13 +19,20 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 N_NUMBERS = 20
-TASKS = ("sparing", "pandas + LightGBM", "pandas + LightGBM + to_csv")
+TASKS = (
+    "sparing, default",
+    "sparing, joint gate",
+    "pandas + LightGBM",
+    "pandas + LightGBM + to_csv",
+)
+BUNDLES = {"sparing, default": "default.sparing", "sparing, joint gate": "joint.sparing"}
 
 
 def table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -56,28 +65,40 @@ def prepare(folder: Path, n: int) -> None:
         LGBMClassifier(n_estimators=200, n_jobs=1, verbose=-1),
     )
     prices = dict.fromkeys(X.columns, 1.0)
-    classifier = AdaptGbrtClassifier(
+    default = AdaptGbrtClassifier(full, feature_costs=prices, random_state=0).fit(X, y)
+    save(default, folder / BUNDLES["sparing, default"], like=X)
+    joint = AdaptGbrtClassifier(
         full, feature_costs=prices, full_rate=0.3, gate="joint", cv=3, random_state=0
     )
-    system = classifier.fit(X, y).system_
+    system = joint.fit(X, y).system_
     threshold = float(np.quantile(system.exit_scores(X)[:, 0], 0.75))  # a quarter goes on
-    save(system.with_thresholds(threshold), folder / "model.sparing", like=X)
+    system = system.with_thresholds(threshold)
+    save(system, folder / BUNDLES["sparing, joint gate"], like=X)
     numbers = frame.drop(columns=["id", "region"])
-    booster = LGBMClassifier(n_estimators=200, n_jobs=1, verbose=-1).fit(numbers, y)
-    booster.booster_.save_model(folder / "booster.txt")
+    n_trees = trees_of(folder / BUNDLES["sparing, default"])
+    alone = LGBMClassifier(n_estimators=n_trees, num_leaves=64, n_jobs=1, verbose=-1)
+    alone.fit(numbers, y).booster_.save_model(folder / "booster.txt")
+    print(f"cheap stage and gate of the default, and LightGBM alone: {n_trees} trees")
     for part, start in enumerate(range(0, n, 100_000)):
         rows, _ = table(min(100_000, n - start), seed=part + 1)
         rows.to_csv(folder / "rows.csv", mode="a", header=not part, index=False)
 
 
+def trees_of(bundle: Path) -> int:
+    """Trees of the text models in a bundle: those of cheap stages and gates."""
+    with zipfile.ZipFile(bundle) as archive:
+        models = [archive.read(name) for name in archive.namelist() if name.endswith(".txt")]
+    return sum(model.count(b"\nTree=") for model in models)
+
+
 def run(task: str, folder: Path) -> dict[str, float]:
     """One task in this process."""
     rows, out = folder / "rows.csv", folder / "answers.csv"
-    if task == "sparing":
+    if task in BUNDLES:
         from sparing.runtime import load
         from sparing.tables import predict_table
 
-        system = load(folder / "model.sparing")
+        system = load(folder / BUNDLES[task])
         before, began = peak_megabytes(), time.process_time()
         done = predict_table(system, rows, out)
         n, shares = done["rows"], done["stages"]
@@ -113,7 +134,8 @@ def main(n: int) -> None:
         folder = Path(name)
         prepare(folder, n)
         size = (folder / "rows.csv").stat().st_size / 2**20
-        print(f"{n:,} rows, {size:,.0f} MB of CSV\n")
+        load = ", ".join(f"{mean:.1f}" for mean in os.getloadavg())
+        print(f"{n:,} rows, {size:,.0f} MB of CSV; load of the machine {load}\n")
         print(f"{'':<28}{'seconds':>9}{'rows/s':>10}{'before MB':>11}{'peak MB':>9}")
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         for task in TASKS:

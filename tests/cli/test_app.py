@@ -27,6 +27,7 @@ def test_the_commands_the_version_and_completion(run):
     page = run("--help").stdout
     assert all(f"\n  {name} " in page for name in ("fit", "frontier", "predict", "inspect", "demo"))
     assert "--install-completion" in page
+    assert "..." not in page.partition("Commands:")[2]  # every line is whole
     assert run("--version").stdout.strip() == sparing.__version__
 
 

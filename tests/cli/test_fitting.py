@@ -24,6 +24,7 @@ def test_the_result_says_what_the_model_does(fitted):
     assert [str(t) for t in bundle.like.dtypes] == ["float64", "float64", "object", "float64"]
     text = fitted_text(result)
     assert f"{result['saving']:.0%} saved" in text
+    assert text.endswith(f"next: sparing report {model} {model.parent / 'patients.csv'}")
     assert "l1-gate: " in outcome.stderr
     assert "\r" not in outcome.stderr
 
@@ -140,14 +141,19 @@ def test_options_that_cannot_be_used(run, tmp_path, options, says):
     assert os.listdir(tmp_path) == ["rows.csv"]
 
 
-def test_an_impossible_wish_names_what_is_possible(run, files):
+@pytest.mark.parametrize(
+    ("tolerance", "says"),
+    [("-2", "Give a part of the difference"), ("-0.9", "cheapest")],  # before and after the fit
+)
+def test_an_impossible_wish_names_what_is_possible(run, files, tolerance, says):
     outcome = run(
         *("fit", files / "patients.csv", "--target", "sick", "--costs", files / "costs.toml"),
-        *("--tolerance", "-2", "--estimator", "logistic", "--method", "l1-gate", "-q"),
+        *("--tolerance", tolerance, "--estimator", "logistic", "--method", "l1-gate", "-q"),
         *("--out", files / "m.sparing"),
     )
     assert outcome.exit_code == 2
-    assert "cheapest" in outcome.stderr
+    assert says in outcome.stderr
+    assert outcome.stderr.count("\n") == 1
     assert not (files / "m.sparing").exists()
 
 

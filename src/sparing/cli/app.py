@@ -1,5 +1,6 @@
 """The application that the commands belong to."""
 
+from collections.abc import Callable
 from importlib.metadata import version as installed_version
 from typing import Annotated
 
@@ -8,12 +9,19 @@ import typer
 from sparing.cli import demonstrating, fitting, inspecting, predicting, pricing, reporting, serving
 from sparing.cli.console import examples
 
+FIRST_STEPS = """
+sparing demo
+sparing costs init DATA.csv --target y
+sparing fit DATA.csv --target y --costs costs.toml --out model.sparing
+sparing report model.sparing DATA.csv
+"""
+
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="First steps: sparing demo; sparing costs init DATA.csv --target y --out costs.toml; sparing fit --help",
+    epilog=examples(FIRST_STEPS).replace("Examples", "First steps"),
 )
 
 
@@ -32,11 +40,17 @@ def sparing(
     """Predictions that spend only what they need."""
 
 
-app.command(epilog=examples(fitting.FIT_EXAMPLES))(fitting.fit)
-app.command(epilog=examples(inspecting.FRONTIER_EXAMPLES))(inspecting.frontier)
-app.command(epilog=examples(predicting.PREDICT_EXAMPLES))(predicting.predict)
-app.command(epilog=examples(inspecting.INSPECT_EXAMPLES))(inspecting.inspect)
-app.command(epilog=examples(reporting.REPORT_EXAMPLES))(reporting.report)
-app.command(epilog=examples(serving.SERVE_EXAMPLES))(serving.serve)
-app.command()(demonstrating.demo)
-app.add_typer(pricing.costs, name="costs")
+def _add(command: Callable[..., None], short_help: str, shown: str | None = None) -> None:
+    """Add a command; the list of commands has room for one line about it."""
+    epilog = None if shown is None else examples(shown)
+    app.command(epilog=epilog, short_help=short_help)(command)
+
+
+app.add_typer(pricing.costs, name="costs", short_help="Write a price list to fill in.")
+_add(fitting.fit, "Learn from a file and a price list; write a model.", fitting.FIT_EXAMPLES)
+_add(reporting.report, "Measure a model and write one HTML page.", reporting.REPORT_EXAMPLES)
+_add(inspecting.frontier, "List what can be had; choose another.", inspecting.FRONTIER_EXAMPLES)
+_add(predicting.predict, "Answer every row of a file of any size.", predicting.PREDICT_EXAMPLES)
+_add(inspecting.inspect, "Say what is in a model and what it buys.", inspecting.INSPECT_EXAMPLES)
+_add(serving.serve, "Answer over HTTP.", serving.SERVE_EXAMPLES)
+_add(demonstrating.demo, "See it at work on bundled patients.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import replace
 from enum import StrEnum
@@ -62,7 +63,8 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            help="auto, adapt-gbrt, adapt-lin, adapt-lstsq, cascade, greedy-miser, l1-gate; several with commas."
+            help="auto races several, of which cascade takes the longest; or adapt-gbrt, adapt-lin, adapt-lstsq, "
+            "cascade, greedy-miser, l1-gate, several with commas."
         ),
     ] = "auto",
     budget: Annotated[
@@ -163,6 +165,7 @@ def fit(
         say(f"\n{frontier_text(listed, most=_LINES)}\n", quiet)
         result = fitted_result(classifier) | {
             "model": str(out),
+            "data": str(data) if test else None,
             "digest": digest,
             "seconds": round(time.perf_counter() - began, 1),
         }
@@ -220,6 +223,7 @@ def loss_text(result: dict[str, Any]) -> str:
 
 def fitted_text(result: dict[str, Any]) -> str:
     """The same for people."""
+    data = result.get("data")
     return "\n".join(
         [
             purchases_text(result["stages"]),
@@ -231,5 +235,10 @@ def fitted_text(result: dict[str, Any]) -> str:
             loss_text(result),
             f"written to {result['model']} with {result['systems']} systems to choose from "
             f"(sparing frontier {result['model']})",
+            *([f"next: sparing report {_words(result['model'], data)}"] if data else []),
         ]
     )
+
+
+def _words(*names: str) -> str:
+    return " ".join(map(shlex.quote, names))

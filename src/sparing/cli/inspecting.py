@@ -83,7 +83,7 @@ def frontier(
         Path | None,
         typer.Argument(
             help="Rows to measure on; without them, as measured when it was fitted.",
-            metavar="[DATA]",
+            metavar="DATA",
         ),
     ] = None,
     target: Annotated[
