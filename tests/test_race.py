@@ -57,6 +57,9 @@ def test_hopeless_methods_are_stopped(rows):
     assert still_running({"good": good, "cheap": cheap}, "accuracy") == {"good"}
     both = {"cheap half": good._subset(np.arange(12)), "dear half": good._subset(np.arange(8, 20))}
     assert still_running(both, "accuracy") == set(both)
+    # With a wish only budgets about it matter.
+    assert still_running(both, "accuracy", both["dear half"].costs.max()) == {"dear half"}
+    assert still_running(both, "accuracy", both["cheap half"].costs[3]) == {"cheap half"}
     loss = {
         name: Frontier.evaluate([p.system for p in f], X, y, scoring="neg_log_loss", full=full)
         for name, f in {"good": good, "dear": dear}.items()

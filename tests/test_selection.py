@@ -242,6 +242,8 @@ def test_a_floor_on_recall(rows):
 
     assert min(recalls(free)) < 0.85 <= min(recalls(floor))
     assert floor.choice_.cost <= 6
+    with pytest.raises(ValueError, match=r"costs at most 1 .* min_recall=\{1: 0\.85\} .* left out"):
+        floor.at(budget=1)
     with pytest.raises(ValueError, match=r"No system keeps min_recall=\{1: 1\.0, 0: 1\.0\}"):
         budgeted(budget=3, min_recall={1: 1.0, 0: 1.0}).fit(X, y)
 
@@ -365,7 +367,10 @@ def refused(X, y, match, *, error=ValueError, fit=None, **options):
         ({"method": "magic"}, "is not known"),
         ({"method": AdaptGbrtClassifier(FOREST)}, "brings its own full model"),
         ({"method": AdaptGbrtClassifier(feature_costs=[1, 2, 3])}, "brings its own prices"),
-        ({"validation": 1.5}, "validation"),
+        ({"validation": 1.5}, r"validation=1\.5: the share .* is a number between 0 and 1"),
+        ({"validation": pd.DataFrame([[1]])}, r"a pair \(X, y\), not a DataFrame"),
+        ({"calibration": None}, r"calibration is a share of the rows or a pair"),
+        ({"method": BudgetedClassifier()}, "is a race itself"),
         ({"validation": (1, 2, 3)}, "validation is a share of the rows or a pair"),
         ({"validation": 0.0001}, "leaves no row"),
         (

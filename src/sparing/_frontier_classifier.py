@@ -26,6 +26,8 @@ class FrontierClassifier(RoutedClassifier):
     choice_: Point
     certificate_: Certificate
 
+    min_recall: Any
+
     @abstractmethod
     def _wishes(self) -> Wishes:
         """What was asked for."""
@@ -52,7 +54,8 @@ class FrontierClassifier(RoutedClassifier):
         check_is_fitted(self, "frontier_")
         if budget is None and tolerance is None:
             raise ValueError("Give budget or tolerance: at(budget=3) or at(tolerance=0.01).")
-        return self._at_point(Wishes(budget, tolerance).choose(self.frontier_))
+        wishes = Wishes(budget, tolerance, self.min_recall)
+        return self._at_point(wishes.choose(self.frontier_))
 
     def _at_point(self, point: Point) -> Self:
         other = self._with_system(point.system)

@@ -107,6 +107,10 @@ def settings_of(method: Any, costs: FeatureCosts) -> Rounds:
 
 def _check_bare(model: RoutedClassifier) -> None:
     """Raise when a classifier to race comes with a full model or prices: those of the race are the same for all."""
+    if "method" in model.get_params(deep=False):
+        raise ValueError(
+            f"method is a {type(model).__name__}, which is a race itself: name what it is to race instead."
+        )
     for name, parameter in (("full model", "estimator"), ("prices", "feature_costs")):
         if getattr(model, parameter, None) is not None:
             raise ValueError(
@@ -159,7 +163,8 @@ def _linear(kind: type, name: str, costs: FeatureCosts) -> Rounds:
         model = kind(full_rate=rate, cost_penalty=penalties.tolist())
         return Setting(name, model, {"full_rate": rate}, float(len(exponents)), n_rows)
 
-    fine = np.linspace(-4, -0.5, 8).tolist()
+    # Each gives up item after item: a few penalties are many systems.
+    fine = [-4.0, -3.0, -2.0, -1.0]
     look = setting(0.3, [-3.5, -2.5, -1.5], _ENOUGH_FOR_LINES)
     return [look], [setting(0.15, fine), setting(0.6, fine)]
 

@@ -104,6 +104,31 @@ class Preparation:
         return Rows(X, y)
 
 
+def check_share_or_rows(name: str, given: Any) -> None:
+    """Raise for what is neither a share of the rows nor a pair of rows and labels.
+
+    Examples
+    --------
+    >>> check_share_or_rows("validation", 25)
+    Traceback (most recent call last):
+    ValueError: validation=25: the share of the rows that are set aside is a number between 0 and 1.
+    """
+    if isinstance(given, Real):
+        if isinstance(given, bool) or not 0 < float(given) < 1:
+            raise ValueError(
+                f"{name}={given!r}: the share of the rows that are set aside is a number between 0 and 1."
+            )
+    elif not (given is None and name == "validation"):
+        if not isinstance(given, tuple | list):
+            raise ValueError(
+                f"{name} is a share of the rows or a pair (X, y), not a {type(given).__name__}."
+            )
+        if len(given) != 2:
+            raise ValueError(
+                f"{name} is a share of the rows or a pair (X, y); got {len(given)} things."
+            )
+
+
 def _share(given: Any) -> float:
     """Share of the rows to set aside; 0 when rows of their own are given, or none needed."""
     return float(given) if isinstance(given, Real) else 0.0

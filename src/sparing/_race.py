@@ -157,7 +157,10 @@ class Race:
                 + "; ".join(f"{fit['method']}: {fit['error']}" for fit in self.history)
             )
         if second and not self.interrupted:
-            alive = still_running(frontiers, self.scoring) if len(frontiers) > 1 else set(methods)
+            around = self._wished_cost(frontiers)
+            alive = set(methods)
+            if len(frontiers) > 1:
+                alive = still_running(frontiers, self.scoring, around)
             stopped = [m for m in frontiers if m not in alive]
             if stopped:
                 self.progress.say(f"stopped early, no use beside the others: {', '.join(stopped)}")
@@ -173,6 +176,13 @@ class Race:
                 f"system, are {best}."
             )
         return {m: f.pareto() for m, f in frontiers.items()}
+
+    def _wished_cost(self, frontiers: dict[str, Frontier]) -> float | None:
+        """What the system costs that would be chosen now; None when the wishes cannot be met yet."""
+        try:
+            return self.wishes.choose(Frontier.merge(frontiers.values())).cost
+        except ValueError:
+            return None
 
     def _round(
         self, number: int, settings: Sequence[Setting], may_fail: bool
@@ -281,19 +291,26 @@ def _numbered(index: int, setting: Setting, task: Task, may_fail: bool) -> tuple
     return index, fit_setting(setting, task, may_fail)
 
 
-def still_running(frontiers: dict[str, Frontier], scoring: Any) -> set[str]:
+def still_running(
+    frontiers: dict[str, Frontier], scoring: Any, around: float | None = None
+) -> set[str]:
     """Methods that are the best, or about as good, at some budget that matters.
 
-    Budgets matter where half of the way from the cheapest system's score to the full model's is gone, up to where it is
-    reached: what buys next to nothing, or everything, is bought by every method. About as good is within a standard
-    error of an accuracy, or a fiftieth of the range of any other score.
+    Budgets matter within a third of ``around``, the cost of what would be chosen now. Without it they do where half of
+    the way from the cheapest system's score to the full model's is gone, up to where it is reached: what buys next to
+    nothing, or everything, is bought by every method. About as good is within a standard error of an accuracy, or a
+    fiftieth of the range of any other score.
     """
     merged = Frontier.merge(frontiers).pareto()
     costs, best = merged.costs, merged.scores
     assert merged.full is not None
     enough = np.flatnonzero(best >= merged.full.score)
     last = int(enough[0]) if len(enough) else len(best) - 1
-    matter = slice(int(np.searchsorted(best, (best[0] + best[last]) / 2)), last + 1)
+    matter = np.arange(len(best))[: last + 1]
+    matter = matter[best[matter] >= (best[0] + best[last]) / 2]
+    if around is not None:
+        near_wish = np.flatnonzero(np.abs(costs - around) <= around / 3)
+        matter = near_wish if len(near_wish) else matter
     costs, best = costs[matter], best[matter]
     if scoring_name(scoring).startswith("accuracy"):
         near = np.sqrt(np.maximum(best * (1 - best), 1e-4) / merged.n_rows)

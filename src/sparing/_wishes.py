@@ -95,6 +95,17 @@ class Wishes:
 
         Without either nothing is to be lost: the cheapest that is as good as the full model.
         """
+        try:
+            return self._chosen(frontier)
+        except ValueError as error:
+            if not self.min_recall:
+                raise
+            raise ValueError(
+                f"{error} Systems that do not keep min_recall={dict(self.min_recall)} on the validation rows are left "
+                "out."
+            ) from error
+
+    def _chosen(self, frontier: Frontier) -> Point:
         if self.budget is None:
             return frontier.at(tolerance=0.0 if self.tolerance is None else self.tolerance)
         if self.tolerance is None:

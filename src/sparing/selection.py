@@ -9,14 +9,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils._param_validation import Interval
 
 from sparing._frontier_classifier import FrontierClassifier
 from sparing._full_model import FullModel, fit_full_model, is_legacy
 from sparing._guarantee import check_promisable
 from sparing._methods import settings_of
 from sparing._parts import Rows
-from sparing._preparation import HELD_OUT, Preparation, Prepared, refuse_the_impossible
+from sparing._preparation import (
+    HELD_OUT,
+    Preparation,
+    Prepared,
+    check_share_or_rows,
+    refuse_the_impossible,
+)
 from sparing._progress import Progress
 from sparing._race import Race, Task
 from sparing._routed import ENCODE_TEXT, Training, text_named
@@ -108,8 +113,6 @@ class BudgetedClassifier(FrontierClassifier):
         "tolerance": [Real, None],
         "min_recall": [Mapping, None],
         "guarantee": [Guarantee, Real, None],
-        "validation": [Interval(Real, 0, 1, closed="neither"), tuple, list, None],
-        "calibration": [Interval(Real, 0, 1, closed="neither"), tuple, list],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -201,11 +204,7 @@ class BudgetedClassifier(FrontierClassifier):
         self._wishes()
         settings_of(self.method, FeatureCosts([1.0]))
         for name in ("validation", "calibration"):
-            given = getattr(self, name)
-            if isinstance(given, tuple | list) and len(given) != 2:
-                raise ValueError(
-                    f"{name} is a share of the rows or a pair (X, y); got {len(given)} things."
-                )
+            check_share_or_rows(name, getattr(self, name))
         promised = self._guarantee()
         if promised is None and isinstance(self.calibration, tuple | list):
             raise ValueError(

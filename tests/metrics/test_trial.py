@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +26,8 @@ def rows(labels, **options):
 
 
 TWO, THREE = rows([0, 1] * 20), rows(["a", "b", "c"] * 14)
+SICK = rows(["ill", "well"] * 20)
+FRAME = pd.DataFrame([[0, 9], [1, 0]], index=["ill", "well"], columns=["ill", "well"])
 
 
 @given(st.lists(st.sampled_from("abcd"), min_size=8, max_size=60).filter(lambda y: len(set(y)) > 1))
@@ -63,6 +66,9 @@ def test_whatever_passes_can_be_computed_and_prefers_right_answers(name):
         ("recall_of_the_sick", TWO, "is the name of no scikit-learn scorer"),
         ([[5, 0], [0, 5]], TWO, "right answers would cost most"),
         (np.eye(3), TWO, "has 3 classes, y has 2"),
+        (FRAME.loc[["well", "ill"], ["well", "ill"]], SICK, r"order = \['ill', 'well'\]"),
+        (FRAME[["well", "ill"]], SICK, "both go in the order of the classes"),
+        (FRAME, TWO, "matrix is for the classes 'ill', 'well', y has 0, 1"),
         (ndcg_at_k, TWO, r"ranks within queries: .* fit\(X, y, groups="),
     ],
 )  # fmt: skip
@@ -82,6 +88,8 @@ def test_what_does_not_fit_is_refused_with_what_does(scoring, trial, message):
         (make_cost_scorer(price=0.1), TWO),
         (lambda y, said: np.mean(y == said), THREE),
         ([[0, 1], [50, 10]], TWO),
+        (FRAME, SICK),
+        (pd.DataFrame([[0, 9], [1, 0]]), SICK),
         ("neg_log_loss", rows([0, 1] * 20, weight=np.linspace(0, 1, 40))),
         (ndcg_at_k, rows([0, 1] * 20, groups=np.arange(40) // 4)),
     ],

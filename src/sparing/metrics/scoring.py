@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
+from sparing._price_list import short
 from sparing._rows import ScoredRows
 from sparing.system import Decides, System
 
@@ -267,7 +268,20 @@ def _square_matrix(scoring: Any) -> Floats:
             "scoring is the name of a scikit-learn scorer, a scorer, a metric or a square matrix of finite "
             f"misclassification costs, not {scoring!r}."
         )
+    names = matrix_names(scoring)
+    if names is not None and (names != list(scoring.columns) or names != sorted(names)):
+        raise ValueError(
+            f"The misclassification cost matrix names its rows {short(names)} and its columns "
+            f"{short(scoring.columns)}: both go in the order of the classes, matrix.loc[order, order] with order = "
+            f"{sorted(names)!r}."
+        )
     return matrix
+
+
+def matrix_names(matrix: Any) -> list[Any] | None:
+    """Classes that a frame of misclassification costs names its rows by; None where they are not named."""
+    names = list(getattr(matrix, "index", [])) if hasattr(matrix, "columns") else []
+    return None if names in ([], list(range(len(names)))) else names
 
 
 def _no_groups(groups: Any, name: str) -> None:

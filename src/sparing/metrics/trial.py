@@ -20,6 +20,7 @@ from sparing.costs import FeatureCosts
 from sparing.metrics.scoring import (
     SystemClassifier,
     is_metric,
+    matrix_names,
     positions,
     ranks_within_groups,
     resolve_scoring,
@@ -188,6 +189,12 @@ def _check_kind(scoring: Any, name: str, rows: TrialRows) -> None:
     if len(matrix) != len(rows.classes):
         raise ValueError(
             f"The misclassification cost matrix has {len(matrix)} classes, y has {len(rows.classes)}: "
+            f"{short(rows.classes.tolist())}."
+        )
+    names = matrix_names(scoring)
+    if names is not None and names != rows.classes.tolist():
+        raise ValueError(
+            f"The misclassification cost matrix is for the classes {short(names)}, y has "
             f"{short(rows.classes.tolist())}."
         )
     wrong = np.where(np.eye(len(matrix), dtype=bool), -np.inf, matrix).max(axis=1)
