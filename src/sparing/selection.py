@@ -59,7 +59,8 @@ class BudgetedClassifier(FrontierClassifier):
         hundred validation rows is partly the luckiest: ask for less than you can give up, or for a guarantee.
     scoring : str, callable or matrix, default="accuracy"
         What is compared, see :meth:`sparing.Frontier.evaluate`: names of scikit-learn scorers, scorers, metrics, or a
-        matrix of misclassification costs (true class × answer).
+        matrix of misclassification costs (true class × answer, in the order of the classes). What does not fit the
+        labels is refused before anything is fitted.
     min_recall : mapping of label to float, default=None
         Floors: systems that find less of a class on the validation rows are left out.
     guarantee : Guarantee or float, default=None
@@ -76,7 +77,7 @@ class BudgetedClassifier(FrontierClassifier):
     n_jobs : int or None, default=None
         Fits at the same time, through joblib; changes the time, never the result.
     verbose : int, default=0
-        1 tells on stderr what is done and about how long it will take.
+        1 tells on stderr what is done and about how long it will take. Ctrl-C ends the race with what it has.
 
     Attributes
     ----------
@@ -176,7 +177,8 @@ class BudgetedClassifier(FrontierClassifier):
             Out-of-fold probabilities of the full model, if known; with a fitted ``estimator``, which answers for the
             validation rows.
         groups : array of shape (n_rows,), optional
-            Rows of one group (a patient, a customer) stay on one side of every split.
+            Rows of one group (a patient, a customer) stay on one side of every split. For a ranking metric as
+            ``scoring`` they are the queries.
 
         Returns
         -------
