@@ -119,7 +119,7 @@ _CASCADE = {
     "full": {"stage_estimator": ["own", "shared", "auto"], "cv": [5]},
 }
 _BUDGETED = {
-    "quick": {"method": [("adapt-gbrt", "greedy-miser")]},
+    "quick": {"method": ["greedy-miser"]},
     "standard": {"method": ["auto"]},
     "full": {"method": ["auto"]},
 }

@@ -132,7 +132,7 @@ def cascade(problem: Problem, *, stage_estimator: str, cv: int) -> Systems:
     return {"cascade": gated(systems) if len(fitted.stages_) == 2 else systems}
 
 
-def budgeted(problem: Problem, *, method: str | tuple[str, ...]) -> Systems:
+def budgeted(problem: Problem, *, method: str) -> Systems:
     """BudgetedClassifier with its own race of methods; all systems of its frontier.
 
     f0 is the one of all others and has seen every training row, so its answers there would look perfect to whoever

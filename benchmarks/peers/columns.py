@@ -91,8 +91,9 @@ def _ranked(problem: Any) -> np.ndarray:
         splitter = GroupShuffleSplit(1, train_size=0.5, random_state=0)
     learn, shuffle = next(splitter.split(train.X, train.y, train.query))
     model = clone(problem.full_model.estimator).fit(train.X[learn], train.y[learn])
+    repeats = max(1, 100 // train.X.shape[1])
     worth = permutation_importance(
-        model, train.X[shuffle], train.y[shuffle], n_repeats=1, random_state=0
+        model, train.X[shuffle], train.y[shuffle], n_repeats=repeats, random_state=0
     ).importances_mean
     # A free column is worth having whatever it brings; ties go by price.
     prices = problem.prices()
