@@ -53,6 +53,8 @@ def test_the_loss_has_an_interval(fitted):
     assert f"on new rows {loss['low']:.4f} to {loss['high']:.4f}" in text
     assert "--guarantee" in text
     assert "--guarantee" not in fitted_text(result | {"promised": True})
+    assert "so few rows also chose" in text
+    assert "a little too good" in fitted_text(result | {"validation_rows": 5000})
 
 
 def test_rows_that_all_agree_do_not_make_certain(run, tmp_path):

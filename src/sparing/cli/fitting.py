@@ -38,6 +38,10 @@ _LEVEL = 0.95
 """Of the interval of what is lost."""
 
 
+_FEW = 500
+"""Rows that choose, below which the best of thousands of systems is mostly the luckiest."""
+
+
 class Estimator(StrEnum):
     """Kinds of full models."""
 
@@ -214,10 +218,13 @@ def loss_text(result: dict[str, Any]) -> str:
     loss = result["loss"]
     can_promise = result["scoring"] == "accuracy" and not result["promised"]
     hint = "; for a promise give --guarantee 0.95" if can_promise else ""
+    few = result["validation_rows"] < _FEW
+    caution = (
+        "too good, as so few rows also chose" if few else "a little too good as the rows also chose"
+    )
     return (
         f"chosen on these {result['validation_rows']:,} rows, where it loses {loss['value']:.4f} to the full model; on "
-        f"new rows {loss['low']:.4f} to {loss['high']:.4f} ({loss['level']:.0%} interval, a little too good as the "
-        f"rows also chose){hint}"
+        f"new rows {loss['low']:.4f} to {loss['high']:.4f} ({loss['level']:.0%} interval, {caution}){hint}"
     )
 
 
