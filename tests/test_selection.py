@@ -464,8 +464,11 @@ def test_stored_probabilities_must_fit_the_rows(rows):
 )
 def test_what_turns_out_to_be_impossible_names_what_is_possible(rows, options, message):
     X, y = rows
-    with pytest.raises(ValueError, match=message):
-        budgeted(**options).fit(X[:200], y[:200])
+    clf = budgeted(**options)
+    with pytest.raises(ValueError, match=f"{message}.*Nothing needs to be fitted again"):
+        clf.fit(X[:200], y[:200])
+    assert clf.choice_.score == clf.frontier_.scores.max()
+    assert clf.at(tolerance=0.5).predict(X).shape == (1200,)
 
 
 def test_a_free_column_makes_any_budget_possible(rows):

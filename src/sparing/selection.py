@@ -186,13 +186,18 @@ class BudgetedClassifier(FrontierClassifier):
         """
         self._check_wishes(sample_weight is not None, full_proba is not None)
         self._groups = groups
-        self._unkept: PromiseError | None = None
+        self._unkept: ValueError | None = None
         try:
             super().fit(X, y, sample_weight, full_proba=full_proba)
-            if self._unkept is not None:
+            if isinstance(self._unkept, PromiseError):
                 raise PromiseError(
                     f"{self._unkept} Nothing needs to be fitted again: frontier_ is kept, at(...) chooses without a "
                     "promise, and recalibrate(X, y) promises on other rows."
+                )
+            if self._unkept is not None:
+                raise ValueError(
+                    f"{self._unkept} Nothing needs to be fitted again: frontier_ is kept, and at(budget=...) or "
+                    "at(tolerance=...) chooses from it."
                 )
         finally:
             for name in ("_groups", "_unkept", "_prepared"):
@@ -318,13 +323,12 @@ class BudgetedClassifier(FrontierClassifier):
         self.history_ = {k: np.array([h[k] for h in race.history]) for k in race.history[0]}
         self.frontier_ = Frontier.merge(frontiers.values())
         self.__dict__.pop("certificate_", None)
-        if prepared.calibration is not None and guarantee is not None:
-            try:
+        try:
+            if prepared.calibration is not None and guarantee is not None:
                 return self._promise(prepared.calibration.X, prepared.calibration.y, guarantee)
-            except PromiseError as error:
-                # Raised when everything that was learnt is in its place, with the best of it as the fitted system.
-                self._unkept = error
-                self.choice_ = max(self.frontier_, key=lambda point: (point.score, -point.cost))
-                return self.choice_.system
-        self.choice_ = wishes.choose(self.frontier_)
+            self.choice_ = wishes.choose(self.frontier_)
+        except ValueError as error:
+            # Raised when everything that was learnt is in its place, with the best of it as the fitted system.
+            self._unkept = error
+            self.choice_ = max(self.frontier_, key=lambda point: (point.score, -point.cost))
         return self.choice_.system

@@ -147,9 +147,11 @@ def fit(
         )
         try:
             classifier.fit(rows.X, rows.y)
-        except PromiseError as error:
+        except ValueError as error:
             # What it says next is of use in Python only.
-            reason = str(error).partition(" Nothing needs to be fitted again")[0]
+            reason, fitted, _ = str(error).partition(" Nothing needs to be fitted again")
+            if not fitted and not isinstance(error, PromiseError):
+                raise
             raise ValueError(
                 f"{reason} No model was written: loosen --tolerance or --budget, lower --guarantee, or give more rows."
             ) from error
