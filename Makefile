@@ -2,22 +2,29 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+RUNS   := $(VENV)/.runs
 READY  := $(VENV)/.ready
 # Two workers with one thread each: the tests are many and small, and threads on top only get in their way.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
 .PHONY: demo test test-slow test-browser lint bench readme docs clean
 
-$(READY): pyproject.toml
+# What the demo needs is installed in a fraction of the time of all tools.
+$(RUNS): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  found=$$($(PYTHON) -V 2>/dev/null || echo 'no Python that runs'); \
 	  echo "sparing needs Python 3.11 or newer; '$(PYTHON)' is $$found. Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@test -x $(BIN)/python || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
-	@echo "installing sparing and its tools into $(VENV) (once, about a minute)"
+	@echo "installing sparing into $(VENV) (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cli]'
+	@touch $@
+
+$(READY): $(RUNS)
+	@echo "installing the tools for tests and documentation (once, about a minute)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## train on bundled data, print the result, write the plot
+demo: $(RUNS)  ## train on bundled data, print the result, write the plot
 	@$(BIN)/sparing demo --out out
 
 lint: $(READY)  ## style, format, types, direction of imports
