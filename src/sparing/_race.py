@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from sparing._coarse_gates import moved_cuts
 from sparing._evaluation import with_call_price
 from sparing._full_model import FullModel
 from sparing._full_predictor import StoredModel
@@ -210,6 +211,9 @@ class Race:
             labels += [setting.label] * len(fitted.systems)
         if not systems:
             return {}
+        for origin, system in moved_cuts(systems, self.validation.X, len(self.task.full.stages)):
+            systems.append(system)
+            labels.append(labels[origin])
         self.progress.say(
             f"comparing {len(systems)} systems on {len(self.validation.y)} validation rows"
         )
