@@ -21,7 +21,7 @@ def mean_acquisition_cost(
     X: Any,
     *,
     accounting: Accounting | None = None,
-    owned: ArrayLike | None = None,
+    owned: Any = None,
     sample_weight: Any = None,
 ) -> float:
     """Average cost per row of a system or a routed classifier.
@@ -33,8 +33,8 @@ def mean_acquisition_cost(
     X : rows
     accounting : {"stage", "path"} or None
         None is the model's own.
-    owned : bool array of shape (n_rows, n_items) or (n_items,), optional
-        Items a row already has, in the order of ``costs.items``.
+    owned : names of items, mapping or frame of item to bool, or bool array (n_rows, n_items), optional
+        Items a row already has; arrays are in the order of ``costs.items``.
     sample_weight : array of shape (n_rows,), optional
 
     Returns
