@@ -54,6 +54,8 @@ class Reader:
             named = FILE_NAME.match(text)
             if named:
                 Path(named[1]).write_text(text, encoding="utf-8")
+                # A module of that name that another test has imported is not the reader's.
+                self.monkeypatch.delitem(sys.modules, Path(named[1]).stem, raising=False)
             elif language == "python":
                 code = compile("\n" * line + text, str(self.page), "exec")
                 exec(code, self.names)  # the pages are ours

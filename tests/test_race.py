@@ -45,6 +45,14 @@ def rows():
     return table(400, seed=3)
 
 
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as Python hears it; a process in the background may have been told to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_hopeless_methods_are_stopped(rows):
     X, y = table(2000, seed=1)
     full = stage_alone(two_stages())
@@ -76,7 +84,7 @@ def test_an_interrupt_keeps_what_was_learnt(rows):
         budgeted(Interrupted()).fit(*rows)
 
 
-def test_an_interrupt_that_a_method_keeps_to_itself_ends_the_race(rows):
+def test_an_interrupt_that_a_method_keeps_to_itself_ends_the_race(rows, ctrl_c):
     # A cascade that is interrupted goes on with the stages it has; the others must not be started then.
     with pytest.warns(UserWarning, match="Interrupted after 1 fits"):
         clf = budgeted([Content(n_estimators=4), Broken()]).fit(*rows)
