@@ -50,6 +50,11 @@ def test_words_of_every_length(num_leaves):
     same(*grown(num_leaves=num_leaves, min_data_in_leaf=3))
 
 
+@pytest.mark.parametrize("num_leaves", [2, 13, 64])
+def test_a_single_tree_has_more_leaves_than_nodes(num_leaves):
+    same(*grown(n_rounds=1, num_leaves=num_leaves, min_data_in_leaf=3))
+
+
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("words", [0, 2])
 @pytest.mark.parametrize("classes", [1, 5])

@@ -268,7 +268,8 @@ class _Nodes:
         for level in reversed(levels):
             for side, child in enumerate(children[:, level]):
                 leaf = np.left_shift(one, np.where(child < 0, -1 - child, 0).astype(word))
-                inside = below[0][child] | below[1][child]
+                node = np.maximum(child, 0)  # what a leaf finds there is not taken
+                inside = below[0][node] | below[1][node]
                 below[side, level] = np.where(child < 0, leaf, inside)
         return below[0], below[1]
 
