@@ -70,6 +70,8 @@ def _extra_trees(max_features: float) -> Any:
 
 # Five splits where methods with several gates are compared: thresholds fit one validation part better than another.
 _FIVE = (0, 1, 2, 3, 4)
+# Large data: three folds for the cascade, few penalties for Adapt-Lin.
+_SLOW = {"adapt-lin": "quick", "cascade": "quick"}
 
 DATASETS = {
     "letters-svm": DataSet(_letters, _svm(5, 0.5), 500, splits=_FIVE, family="letters"),
@@ -84,28 +86,24 @@ DATASETS = {
         fetch_forest,
         _extra_trees(1.0),
         200,
-        splits=_FIVE,
         family="forest",
-        thinned={"adapt-lin": "quick"},
+        thinned=_SLOW,
         note="A stronger full model than the paper's.",
     ),
-    "forest-et-attributes": DataSet(
-        _forest_attributes, _extra_trees(1.0), 200, splits=_FIVE, thinned={"adapt-lin": "quick"}
-    ),
+    "forest-et-attributes": DataSet(_forest_attributes, _extra_trees(1.0), 200, thinned=_SLOW),
     "thyroid": DataSet(fetch_thyroid, _forest(500, max_features=0.5), 200, splits=_FIVE),
     "cifar-svm": DataSet(
         cifar10_features,
         _svm(3, "scale"),
         200,
-        splits=_FIVE,
         family="cifar",
-        thinned={"adapt-lin": "quick"},
+        thinned=_SLOW,
     ),
     "miniboone-rf40": DataSet(
         fetch_miniboone,
         _forest(40),
         100,
-        splits=(0, 1, 2, 3, 4, 5),
+        splits=_FIVE,
         family="miniboone",
         same_as_authors=True,
         note="The paper has 45523 rows to learn from.",
