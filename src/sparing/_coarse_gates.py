@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparing._cuts import cut_above
 from sparing._rows import ScoredRows
 from sparing.system import System
 
@@ -68,24 +69,7 @@ def _moves(scores: Floats, thresholds: Floats, n_gates: int) -> list[list[float]
         for moved, position in ((stops - 1, stops - 1), (stops, stops + 1)):
             if 0 <= moved < len(values) and counts[moved] >= _COARSE * len(here):
                 other = thresholds.copy()
-                other[gate] = _cut(values, position)
+                other[gate] = cut_above(values, position)
                 out.append(other.tolist())
         reaches &= scores[:, gate] > threshold
     return out
-
-
-def _cut(values: Floats, n_stops: int) -> float:
-    """A threshold at which the lowest ``n_stops`` of some distinct scores stop.
-
-    Examples
-    --------
-    >>> _cut(np.array([0.0, 1.0, 3.0]), 2)
-    2.0
-    """
-    if n_stops == 0:
-        return -np.inf
-    if n_stops == len(values):
-        return np.inf
-    low, high = values[n_stops - 1], values[n_stops]
-    middle = low / 2 + high / 2
-    return float(middle if middle < high else low)

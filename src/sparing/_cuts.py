@@ -32,3 +32,21 @@ def threshold_cuts(scores: Floats, n: int) -> Floats:
     right = np.searchsorted(stays, wanted).clip(1)
     nearest = right - (wanted - stays[right - 1] < stays[right] - wanted)
     return cuts[np.unique(nearest)][::-1]
+
+
+def cut_above(values: Floats, n_stops: int) -> float:
+    """The threshold at which the lowest ``n_stops`` of some sorted scores stop, the last of them below the next one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [cut_above(np.array([0.0, 1.0, 3.0]), n) for n in (0, 2, 3)]
+    [-inf, 2.0, inf]
+    """
+    if n_stops == 0:
+        return -np.inf
+    if n_stops == len(values):
+        return np.inf
+    low, high = values[n_stops - 1], values[n_stops]
+    middle = low / 2 + high / 2
+    return float(middle if middle < high else low)

@@ -16,6 +16,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from sparing._cuts import cut_above
+
 Floats = NDArray[np.float64]
 Thresholds = tuple[float, ...]
 
@@ -105,14 +107,7 @@ class StageScores:
         order, values, allowed = self.by_doubt[gate]
         sums = np.concatenate([[0.0], np.cumsum(regret[order])])
         sums[~allowed] = np.inf
-        place = int(np.argmin(sums))
-        if place == 0:
-            return -np.inf
-        if place == len(values):
-            return np.inf
-        low, high = values[place - 1], values[place]
-        middle = low / 2 + high / 2
-        return float(middle if middle < high else low)
+        return cut_above(values, int(np.argmin(sums)))
 
     def answering(self, thresholds: Sequence[float]) -> NDArray[np.intp]:
         """The stage that answers each row."""
@@ -230,14 +225,5 @@ def _between(scores: StageScores, left: Thresholds, right: Thresholds, share: fl
         place = round(ends[0] + share * (ends[1] - ends[0]))
         if place < len(values):  # not in the midst of equal scores
             place = int(np.searchsorted(values, values[place]))
-        if low == high:
-            middle.append(low)
-        elif place == 0:
-            middle.append(-np.inf)
-        elif place == len(values):
-            middle.append(np.inf)
-        else:
-            below, above = values[place - 1], values[place]
-            cut = below / 2 + above / 2
-            middle.append(float(cut if cut < above else below))
+        middle.append(low if low == high else cut_above(values, place))
     return tuple(middle)

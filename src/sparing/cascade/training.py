@@ -1,8 +1,9 @@
 """Training of the network that knows sets of columns: Adam on rows from which columns were taken away.
 
-Every batch sees fresh masks, drawn from a table. Deep and narrow beats shallow and wide here: on Letters four layers of
-128 saved about a twentieth more at equal error than two of 256, in half the time. ``MLPClassifier`` has no schedule for
-Adam's rate and would have to be shown copies of all rows block by block, which took half as long again.
+Every batch sees fresh masks, drawn from a table. Deep and narrow is the better bargain here: on Letters' validation
+rows, four layers of 128 (two seeds) cost 2% more to 10% less at equal error than two of 256, for three quarters of the
+arithmetic. ``MLPClassifier`` has no schedule for Adam's rate and would have to be shown copies of all rows block by
+block, which took half as long again.
 """
 
 from __future__ import annotations
