@@ -36,10 +36,11 @@ lint: $(READY)  ## style, format, types, direction of imports
 test: lint  ## lint, then unit tests and doctests with coverage
 	$(PYTEST) -m "not slow and not browser"
 
-test-slow: $(READY)  ## the long tests
+test-slow: $(READY)  ## the long tests, and the property tests with new examples
 	@$(BIN)/python -c 'import schemathesis' 2>/dev/null || \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	$(BIN)/python -m pytest -m slow tests
+	$(BIN)/python -m pytest -n 2 -m "hypothesis and not slow" --hypothesis-profile=default tests
 
 test-browser: $(READY)  ## the pages in a real browser; needs chromium on the machine
 	@$(BIN)/python -c 'import playwright' 2>/dev/null || \
