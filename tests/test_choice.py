@@ -92,3 +92,24 @@ def test_wishes_that_are_not_numbers(frontier):
 def test_a_wish_is_a_number(frontier):
     with pytest.raises(TypeError, match="budget is a number, not '3'"):
         frontier.at(budget="3")
+
+
+@given(
+    pairs,
+    st.integers(0, 6),
+    st.integers(-1, 7),
+    st.lists(st.integers(0, 3), min_size=8, max_size=8),
+)
+def test_doubts_ask_for_more_than_the_tolerance(systems, full_score, tolerance, doubts):
+    costs, scores = systems
+    doubts = np.resize(np.array(doubts, dtype=float), len(costs))
+    allowed = [i for i in range(len(costs)) if scores[i] >= full_score - tolerance]
+    if not allowed:
+        return
+    index = cheapest_within_tolerance(costs, scores, full_score, tolerance, doubts)
+    low = scores - doubts
+    sure = [i for i in range(len(costs)) if low[i] >= full_score - tolerance]
+    if sure:
+        assert costs[index] == min(costs[i] for i in sure)
+    else:
+        assert low[index] == max(low[i] for i in allowed)

@@ -150,3 +150,41 @@ def test_accountings_are_not_mixed():
     with pytest.raises(ValueError, match="costs counted differently"):
         Frontier.evaluate(systems, X, y)
     assert Frontier.evaluate(systems, X, y, accounting="path").accounting == "path"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_standard_error_of_the_loss(weighted):
+    X, y = table(20_000, seed=1)
+    weight = np.random.default_rng(0).random(len(y)) if weighted else None
+    systems = threshold_systems(two_stages(), X, n=5)
+    everyone = two_stages().with_thresholds([-np.inf])
+    frontier = Frontier.evaluate([*systems, everyone], X, y, sample_weight=weight)
+    full = stage_alone(two_stages())
+    for point in frontier.points[:-1]:
+        difference = (point.system.predict(X) != y).astype(float) - (full.predict(X) != y)
+        drawn = np.random.default_rng(2).choice(len(y), (200, len(y)))
+        weights = np.ones(len(y)) if weight is None else weight
+        means = [np.average(difference[rows], weights=weights[rows]) for rows in drawn]
+        assert point.loss_error == pytest.approx(np.std(means), rel=0.2, abs=1e-4)
+    assert frontier.points[-1].loss_error == 0  # nothing is answered but by the full model
+    assert frontier.full.loss_error == 0
+
+
+def test_a_few_rows_without_a_difference_do_not_show_that_there_is_none():
+    X, y = table(20, seed=1)
+    cheap, full = two_stages().stages
+    answers_all = replace(cheap, predictor=full.predictor, threshold=np.inf)
+    system = replace(two_stages(), stages=(answers_all, full))
+    point = Frontier.evaluate([system], X, y).points[0]
+    assert point.loss_error == pytest.approx(1 / 20)
+
+
+def test_no_standard_error_without_a_mean_or_a_full_model():
+    X, y = table(seed=1)
+    assert np.isnan(
+        Frontier.evaluate([two_stages()], X, y, scoring="balanced_accuracy").points[0].loss_error
+    )
+    alone = stage_alone(two_stages(), 0)
+    assert np.isnan(Frontier.evaluate([alone], X, y).points[0].loss_error)
+    matrix = [[0.0, 2.0], [3.0, 0.0]]
+    assert Frontier.evaluate([two_stages()], X, y, scoring=matrix).points[0].loss_error > 0

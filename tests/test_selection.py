@@ -47,7 +47,7 @@ def fitted(rows):
 
 
 def test_the_choice_is_the_frontiers(fitted):
-    assert fitted.choice_ is fitted.frontier_.at(tolerance=0.03)
+    assert fitted.choice_ is fitted.frontier_.at(tolerance=0.03, caution=0.5)
     assert fitted.system_ is fitted.choice_.system
     assert fitted.choice_.label["method"] == "AdaptGbrtClassifier"
     assert fitted.frontier_.n_rows == 300
@@ -55,7 +55,7 @@ def test_the_choice_is_the_frontiers(fitted):
         other = fitted.at(**wish)
         assert other.frontier_ is fitted.frontier_
         if len(wish) == 1:
-            assert other.system_ is fitted.frontier_.at(**wish).system
+            assert other.system_ is fitted.frontier_.at(**wish, caution=0.5).system
         assert type(other) is BudgetedClassifier
     assert fitted.at(budget=2).choice_.cost <= 2
     with pytest.raises(ValueError, match="Give budget or tolerance"):

@@ -13,13 +13,17 @@ FRONTIER = Frontier.evaluate(threshold_systems(two_stages(), X, n=20), X, Y)
 
 def test_each_wish_is_the_frontiers():
     assert Wishes(budget=3).choose(FRONTIER) is FRONTIER.at(budget=3)
-    assert Wishes(tolerance=0.05).choose(FRONTIER) is FRONTIER.at(tolerance=0.05)
-    assert Wishes().choose(FRONTIER) is FRONTIER.at(tolerance=0.0)
+    careful = FRONTIER.at(tolerance=0.05, caution=0.5)
+    assert Wishes(tolerance=0.05).choose(FRONTIER) is careful
+    assert Wishes().choose(FRONTIER) is FRONTIER.at(tolerance=0.0, caution=0.5)
+    assert careful.cost > FRONTIER.at(tolerance=0.05).cost
 
 
 def test_both_wishes_are_kept_or_contradict_each_other():
     wanted = FRONTIER.at(tolerance=0.05)
     assert Wishes(budget=wanted.cost, tolerance=0.05).choose(FRONTIER) is wanted
+    careful = FRONTIER.at(tolerance=0.05, caution=0.5)
+    assert Wishes(budget=careful.cost, tolerance=0.05).choose(FRONTIER) is careful
     with pytest.raises(ValueError, match="contradict each other") as error:
         Wishes(budget=wanted.cost - 0.5, tolerance=0.05).choose(FRONTIER)
     assert f"costs {wanted.cost:.4g}" in str(error.value)

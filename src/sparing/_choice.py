@@ -48,21 +48,29 @@ def best_within_budget(costs: Floats, scores: Floats, budget: float) -> int:
 
 
 def cheapest_within_tolerance(
-    costs: Floats, scores: Floats, full_score: float, tolerance: float
+    costs: Floats, scores: Floats, full_score: float, tolerance: float, doubts: Floats | float = 0.0
 ) -> int:
     """Position of the cheapest system whose score is at least ``full_score − tolerance``, of equals the best.
+
+    With ``doubts``, by which every score may be too high, the tolerance must be kept by that much; when nobody keeps it
+    so, the system that comes nearest to it is taken.
 
     Examples
     --------
     >>> import numpy as np
-    >>> cheapest_within_tolerance(np.array([1.0, 2.0, 3.0]), np.array([0.7, 0.9, 0.8]), 0.9, tolerance=0.1)
+    >>> costs, scores = np.array([1.0, 2.0, 3.0]), np.array([0.7, 0.9, 0.8])
+    >>> cheapest_within_tolerance(costs, scores, 0.9, tolerance=0.2)
+    0
+    >>> cheapest_within_tolerance(costs, scores, 0.9, tolerance=0.2, doubts=0.01)
     1
     """
     allowed = np.flatnonzero(within_tolerance(scores, full_score, tolerance))
     if not len(allowed):
         wish = f"scores within {tolerance:g} of the full model ({full_score:.4g})"
         raise ValueError(_impossible(wish, costs, scores))
-    return _cheapest(costs, scores, allowed)
+    low = scores - doubts
+    sure = allowed[within_tolerance(low[allowed], full_score, tolerance)]
+    return _cheapest(costs, scores, sure) if len(sure) else _best(costs, low, allowed)
 
 
 def check_wish(budget: float | None, tolerance: float | None) -> None:

@@ -43,6 +43,9 @@ class Point:
         Where the system comes from: method and settings.
     kept_error : float
         Share of wrong answers among the rows that are not sent to the full model; NaN when there are none.
+    loss_error : float
+        Standard error of what its score loses against the full model's; NaN when the score is no mean over rows, or
+        there is no full model.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class Point:
     stage_rates: tuple[float, ...]
     label: Label = None
     kept_error: float = np.nan
+    loss_error: float = np.nan
 
     def __repr__(self) -> str:
         rates = " ".join(f"{rate:.2f}" for rate in self.stage_rates)
@@ -115,9 +119,14 @@ class Evaluation:
         self.scoring = scoring
         self._score = resolve_scoring(scoring)
 
-    def points(self, systems: Sequence[System], labels: Sequence[Label]) -> list[Point]:
-        """Every system evaluated, in the order given."""
+    def points(
+        self, systems: Sequence[System], labels: Sequence[Label], full: System | None = None
+    ) -> list[Point]:
+        """Every system evaluated, in the order given, and compared with the full model if there is one."""
         rows = self._scored_rows(systems)
+        full_losses = None
+        if full is not None and self._is_mean:
+            full_losses = self._row_loss(SystemClassifier(full, rows))
         out: dict[int, Point] = {}
         for i in _neighbours(systems):
             system = systems[i]
@@ -127,7 +136,10 @@ class Evaluation:
             rates = self._rates(system, answering)
             cost = self._cost(system, rows, answering, rates)
             score, kept_error = self._score_of(model), self._kept_error(model, answering)
-            out[i] = Point(system, cost, score, rates, labels[i], kept_error)
+            loss_error = np.nan
+            if full_losses is not None:
+                loss_error = self._loss_error(model, full_losses, rates)
+            out[i] = Point(system, cost, score, rates, labels[i], kept_error, loss_error)
         return [out[i] for i in range(len(systems))]
 
     def repriced(self, points: Sequence[Point], systems: Sequence[System]) -> list[Point]:
@@ -149,15 +161,36 @@ class Evaluation:
 
     def row_losses(self, systems: Sequence[System]) -> Floats | None:
         """What every row takes off a perfect score, shape (n_rows, n_systems); None when the score is no mean."""
-        matrix = loss_matrix(self.scoring)
-        if matrix is None and not is_accuracy(self.scoring):
+        if not self._is_mean:
             return None
         rows = self._scored_rows(systems)
         out = np.empty((len(self.y), len(systems)))
         for i in _neighbours(systems):
-            answers = SystemClassifier(systems[i], rows).predict(rows)
-            out[:, i] = row_loss(matrix, self.y, answers, systems[i].classes)
+            out[:, i] = self._row_loss(SystemClassifier(systems[i], rows))
         return out
+
+    def _row_loss(self, model: SystemClassifier) -> Floats:
+        answers = model.predict(model.rows)
+        return row_loss(loss_matrix(self.scoring), self.y, answers, model.system.classes)
+
+    def _loss_error(
+        self, model: SystemClassifier, full_losses: Floats, rates: tuple[float, ...]
+    ) -> float:
+        """Standard error of the mean of paired differences."""
+        if model.system.has_full and rates[-1] == 1:
+            return 0.0
+        difference = self._row_loss(model) - full_losses
+        weight = np.ones(len(difference)) if self.weight is None else self.weight
+        n = weight.sum() ** 2 / (weight**2).sum()
+        mean = np.average(difference, weights=weight)
+        variance = np.average((difference - mean) ** 2, weights=weight)
+        # One more row on which they differ: a few rows without any do not show that there are none.
+        unseen = max(np.ptp(full_losses), 1.0) ** 2 / n
+        return float(np.sqrt((variance + unseen) / n))
+
+    @property
+    def _is_mean(self) -> bool:
+        return is_accuracy(self.scoring) or loss_matrix(self.scoring) is not None
 
     @property
     def perfect(self) -> float:

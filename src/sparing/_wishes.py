@@ -22,6 +22,13 @@ from sparing.system import System
 
 Floats = NDArray[np.float64]
 
+CAUTION = 0.5
+"""Standard errors by which a tolerance must be kept on the rows that choose, so that it is kept on others on average.
+
+Measured on ten thousand systems of ann-thyroid and five thousand of Letters, a tolerance of a point and 400 to 3000
+choosing rows: without it 1.1 to 1.6 points were lost on other rows, with it 0.7 to 1.2, and the cut fell by 0 to 4.
+"""
+
 
 @dataclass(frozen=True)
 class Wishes:
@@ -107,11 +114,15 @@ class Wishes:
 
     def _chosen(self, frontier: Frontier) -> Point:
         if self.budget is None:
-            return frontier.at(tolerance=0.0 if self.tolerance is None else self.tolerance)
+            return frontier.at(tolerance=self.tolerance or 0.0, caution=CAUTION)
         if self.tolerance is None:
             return frontier.at(budget=self.budget)
-        point = frontier.at(tolerance=self.tolerance)
-        if not within_budget(np.array([point.cost]), self.budget)[0]:
+        for caution in (CAUTION, 0.0):  # rather with less than not at all
+            point = frontier.at(tolerance=self.tolerance, caution=caution)
+            affordable = within_budget(np.array([point.cost]), self.budget)[0]
+            if affordable:
+                break
+        if not affordable:
             best = frontier.at(budget=self.budget) if frontier.costs.min() <= self.budget else None
             text = (
                 f"for {self.budget:g} the best scores {best.score:.4g}"

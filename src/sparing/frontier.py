@@ -160,7 +160,9 @@ class Frontier:
             sample_weight=sample_weight,
             groups=groups,
         )
-        points = evaluation.points([*chosen, *extra], [*labels, *("full model" for _ in extra)])
+        points = evaluation.points(
+            [*chosen, *extra], [*labels, *("full model" for _ in extra)], full
+        )
         return cls(
             tuple(points[: len(chosen)]),
             points[-1] if extra else None,
@@ -273,7 +275,13 @@ class Frontier:
         """Where systems are chosen: here, or where they came from."""
         return self if self.chosen is None else self.chosen
 
-    def at(self, *, budget: float | None = None, tolerance: float | None = None) -> Point:
+    def at(
+        self,
+        *,
+        budget: float | None = None,
+        tolerance: float | None = None,
+        caution: float = 0.0,
+    ) -> Point:
         """The system to use: the best within a budget, or the cheapest within a tolerance.
 
         Parameters
@@ -282,6 +290,9 @@ class Frontier:
             Average cost per row, at most.
         tolerance : float
             Score of the full model minus score of the system, at most; an absolute difference.
+        caution : float, default=0.0
+            Standard errors (``Point.loss_error``) by which the tolerance must be kept: the cheapest of many systems on
+            few rows is partly the luckiest. When none keeps it so, the one that comes nearest to it is taken.
 
         Returns
         -------
@@ -298,8 +309,9 @@ class Frontier:
             return self.points[best_within_budget(judge.costs, judge.scores, budget)]
         assert tolerance is not None
         full = judge._full()
+        doubts = caution * np.nan_to_num([point.loss_error for point in judge.points])
         return self.points[
-            cheapest_within_tolerance(judge.costs, judge.scores, full.score, tolerance)
+            cheapest_within_tolerance(judge.costs, judge.scores, full.score, tolerance, doubts)
         ]
 
     def saving(self, tolerance: float) -> float:
