@@ -1,10 +1,10 @@
-"""Compare methods on a data set: ``python benchmarks/run.py NAME [--quick | --full] [--methods a,b] [--jobs N]``.
+"""Compare methods on a data set: ``python benchmarks/run.py NAME [--quick | --full] [--methods a,b] [--splits N]``.
 
 NAME is a data set of ``paper/datasets.py``, ``synthetic-1``, ``synthetic-2``, ``all``, or ``report``, which runs
 nothing and writes the report again. Every fit is kept in ``benchmarks/cache/``: a run that is broken off goes on where
-it stopped, and ``--fresh`` starts anew, which is needed after a change of the code. ``--estimate`` runs a sample and
-says how long the rest would take. Tables and plots go to ``benchmarks/results/`` and ``benchmarks/RESULTS.md`` is
-written from these tables alone; quick runs go to ``benchmarks/results/quick/``.
+it stopped, and ``--fresh`` starts anew, which is needed after a change of the code. ``--splits`` takes the first few of
+them. ``--estimate`` runs a sample and says how long the rest would take. Tables and plots go to ``benchmarks/results/``
+and ``benchmarks/RESULTS.md`` is written from these tables alone; quick runs go to ``benchmarks/results/quick/``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             SYNTHETIC[name](folder)
             continue
         try:
-            failed += run(name, DATASETS[name], args.methods, level, store, folder, jobs=args.jobs)
+            failed += run(
+                name,
+                DATASETS[name],
+                args.methods,
+                level,
+                store,
+                folder,
+                jobs=args.jobs,
+                most_splits=args.splits,
+            )
         except FileNotFoundError as error:
             if args.name != "all":
                 raise
@@ -80,6 +89,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     size.add_argument("--quick", action="store_true", help="few rows, thin sweeps, small models")
     size.add_argument("--full", action="store_true", help="the sweeps of the paper's appendix")
     parser.add_argument("--methods", default=",".join(METHODS), help="some of them, with commas")
+    parser.add_argument("--splits", type=int, help="only the first so many splits")
     parser.add_argument("--jobs", type=int, default=cpu_count(), help="processes, all cores")
     parser.add_argument("--fresh", action="store_true", help="forget what the cache holds")
     parser.add_argument("--estimate", action="store_true", help="only say how long it would take")
@@ -101,8 +111,9 @@ def run(
     folder: Path,
     table: Mapping[str, Method] = METHODS,
     jobs: int = 1,
+    most_splits: int | None = None,
 ) -> list[Done]:
-    """Run methods on all splits of a data set and write the tables, of methods run before too; give what failed."""
+    """Run methods on splits of a data set and write the tables, of all that was run before too; give what failed."""
     splits = splits_of(data, level)
     every = {split: list(tasks_of(name, data, split, level, table)) for split in splits}
     work = {
@@ -112,22 +123,26 @@ def run(
             if task.method in methods and (store.fresh or not store.has(task.key, task.setting))
         ]
         for split, tasks in every.items()
+        if split in splits[:most_splits]
     }
     progress = Progress([task for tasks in work.values() for task in tasks], jobs)
     results, failed = Results(name), list[Done]()
     for method_name, method in table.items():
         if reason := reason_against(data, method_name, method):
             results.left_out(method_name, reason)
-    for split in splits:
+    for split, tasks in every.items():
+        todo = work.get(split, [])
+        if not todo and not any(store.has(task.key, task.setting) for task in tasks):
+            continue
         # f0 is fitted here, once, before the workers ask for it.
         objective = objective_of(name, data, split, level, store)
-        now = run_tasks(work[split], data, table, store, jobs, progress)
+        now = run_tasks(todo, data, table, store, jobs, progress)
         for done in now:
             results.failed(done.task.method, f"{done.task}, {done.error.strip().splitlines()[-1]}")
         failed += now
         lost = {(done.task.key, str(done.task)) for done in now}
         kept: list[Kept] = []
-        for task in every[split]:
+        for task in tasks:
             results.expected(task.method)
             if store.has(task.key, task.setting) and (task.key, str(task)) not in lost:
                 found, seconds = store.load(task.key, task.setting)

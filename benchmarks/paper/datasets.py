@@ -86,16 +86,20 @@ DATASETS = {
         fetch_forest,
         _extra_trees(1.0),
         200,
+        splits=_FIVE,
         family="forest",
         thinned=_SLOW,
         note="A stronger full model than the paper's.",
     ),
-    "forest-et-attributes": DataSet(_forest_attributes, _extra_trees(1.0), 200, thinned=_SLOW),
+    "forest-et-attributes": DataSet(
+        _forest_attributes, _extra_trees(1.0), 200, splits=_FIVE, thinned=_SLOW
+    ),
     "thyroid": DataSet(fetch_thyroid, _forest(500, max_features=0.5), 200, splits=_FIVE),
     "cifar-svm": DataSet(
         cifar10_features,
         _svm(3, "scale"),
         200,
+        splits=_FIVE,
         family="cifar",
         thinned=_SLOW,
     ),

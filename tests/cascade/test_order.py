@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 
 from sparing import FeatureCosts
 from sparing.cascade.inputs import NetworkInputs
-from sparing.cascade.judges import NetworkJudge, RefitJudge, random_masks, small
+from sparing.cascade.judges import _TREES, NetworkJudge, RefitJudge, random_masks, small
 from sparing.cascade.offers import Offers
 from sparing.cascade.order import (
     best_order,
@@ -66,7 +66,7 @@ def test_what_matters_most_comes_first(judge):
 
 def test_small_copies_of_a_forest_judge_too():
     judge = judge_of(FeatureCosts([1, 1, 1, 1, 1]), refit=True)
-    assert judge.model.n_estimators == 25
+    assert judge.model.n_estimators == _TREES
     assert not judge.model.oob_score
     order, _ = best_order(judge)
     assert order[:2] == [0, 2]
@@ -77,10 +77,8 @@ def test_small_copies_of_a_forest_judge_too():
 def test_mixing_up_a_column_is_like_not_having_it():
     judge = judge_of(FeatureCosts([1, 1, 1, 1, 1]), refit=True)
     every = np.ones(5, dtype=bool)
-    base = judge.loss(judge.proba(every))
-    without = judge.without(every, [np.array([0]), np.array([3])])
-    losses = [judge.loss(proba) - base for proba in without]
-    assert losses[0] > 0.3 > 10 * abs(losses[1])
+    worth = judge.worth(every, [np.array([0]), np.array([3])])
+    assert worth[0] > 0.3 > 10 * abs(worth[1])
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
@@ -97,8 +95,7 @@ def test_frames_are_mixed_up_like_arrays(library):
         else library(judge.held_out, columns=names),
     )
     every, groups = np.ones(5, dtype=bool), [np.array([0, 2]), np.array([4])]
-    for one, other in zip(judge.without(every, groups), frames.without(every, groups), strict=True):
-        assert np.array_equal(one, other)
+    np.testing.assert_array_equal(judge.worth(every, groups), frames.worth(every, groups))
 
 
 def test_a_high_price_moves_a_column_back():
@@ -151,9 +148,9 @@ def test_lengths_are_all_of_the_short_ones_and_few_of_the_long():
 
 def test_small_copies_have_few_trees_wherever_the_trees_are():
     forest = RandomForestClassifier(200, oob_score=True)
-    assert (small(forest).n_estimators, small(forest).oob_score) == (25, False)
+    assert (small(forest).n_estimators, small(forest).oob_score) == (_TREES, False)
     assert small(RandomForestClassifier(10)).n_estimators == 10
     inside = small(make_pipeline(StandardScaler(), forest))[-1]
-    assert inside.n_estimators == 25
+    assert inside.n_estimators == _TREES
     assert forest.n_estimators == 200
     assert small(make_pipeline(StandardScaler(), SVC())) is None

@@ -23,8 +23,10 @@ from sparing.cascade.exits import ByDoubt, StageScores, sorted_by_doubt
 from sparing.cascade.network import Booleans, Codes, Floats, MaskedNetwork, Singles
 from sparing.cascade.offers import Offers
 
-_TREES = 25
+_TREES = 60
 """Trees of a small copy of a forest."""
+_MIXED = 4000
+"""Held-out rows among which values are mixed up, at most: one model is asked once per group."""
 _MASKS = 20_000
 """Random sets of columns that a judging network is trained on."""
 
@@ -63,8 +65,8 @@ class Judge(ABC):
         """Class probabilities of the held-out rows from some columns."""
 
     @abstractmethod
-    def without(self, mask: Booleans, groups: list[Codes]) -> list[Floats]:
-        """Class probabilities from some columns, each time without one group of them."""
+    def worth(self, mask: Booleans, groups: list[Codes]) -> Floats:
+        """How much the log-loss with some columns rises without each group of them."""
 
     @property
     def n_asked(self) -> int:
@@ -88,9 +90,15 @@ class Judge(ABC):
         return self._known[key]
 
     def loss(self, proba: Floats) -> float:
-        """Mean log-loss; what was thought impossible counts as unlikely, as forests say 0 easily."""
-        right = np.maximum(proba[np.arange(len(self.y)), self.y], 0.01)
-        return float(-np.average(np.log(right), weights=self.weight))
+        """Mean log-loss, of the first held-out rows if there are answers for these only.
+
+        What was thought impossible counts as unlikely, as forests say 0 easily.
+        """
+        n = len(proba)
+        right = np.maximum(proba[np.arange(n), self.y[:n]], 0.01)
+        return float(
+            -np.average(np.log(right), weights=None if self.weight is None else self.weight[:n])
+        )
 
     def scores(self, order: Sequence[int], lengths: Sequence[int] | None = None) -> StageScores:
         """Scores of the cascade with a stage per prefix of an order (of some ``lengths``), and the full model."""
@@ -131,9 +139,10 @@ class NetworkJudge(Judge):
         """Class probabilities of the held-out rows from some columns."""
         return self.network.proba(self.Z, mask)
 
-    def without(self, mask: Booleans, groups: list[Codes]) -> list[Floats]:
-        """Class probabilities from some columns, each time without one group of them."""
-        return self.network.proba_without(self.Z, mask, groups)
+    def worth(self, mask: Booleans, groups: list[Codes]) -> Floats:
+        """How much the log-loss with some columns rises without each group of them."""
+        without = self.network.proba_without(self.Z, mask, groups)
+        return np.array([self.loss(proba) for proba in without]) - self.loss(self.proba(mask))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -164,12 +173,13 @@ class RefitJudge(Judge):
         """Class probabilities of the held-out rows from some columns."""
         return self._fitted(mask).predict_proba(self.held_out)
 
-    def without(self, mask: Booleans, groups: list[Codes]) -> list[Floats]:
-        """Class probabilities from some columns, each time with one group of them mixed up."""
-        predictor = self._fitted(mask)
-        rng = np.random.default_rng(self.seed)
-        mixed = rng.permutation(len(self.y))
-        return [predictor.predict_proba(_mixed(self.held_out, group, mixed)) for group in groups]
+    def worth(self, mask: Booleans, groups: list[Codes]) -> Floats:
+        """How much the log-loss with some columns rises when each group is mixed up, on a part of the held-out rows."""
+        predictor, n = self._fitted(mask), min(_MIXED, len(self.y))
+        rows = _safe_indexing(self.held_out, np.arange(n))
+        places = np.random.default_rng(self.seed).permutation(n)
+        losses = [self.loss(predictor.predict_proba(_mixed(rows, g, places))) for g in groups]
+        return np.array(losses) - self.loss(predictor.predict_proba(rows))
 
     def _fitted(self, mask: Booleans) -> FullPredictor:
         columns = np.flatnonzero(mask)

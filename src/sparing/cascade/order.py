@@ -37,12 +37,10 @@ def eliminated(judge: Judge) -> list[int]:
         mask = offers.mask(left)
         without = [mask & ~offers.mask([o for o in left if o != offer]) for offer in left]
         groups = [np.flatnonzero(gone) for gone in without]
-        base = judge.loss(judge.proba(mask))
-        losses = [judge.loss(p) for p in judge.without(mask, groups)]
         paid = np.array(
             [offers.price(left) - offers.price([o for o in left if o != x]) for x in left]
         )
-        worth = (np.array(losses) - base) / np.maximum(paid, 1e-12)
+        worth = judge.worth(mask, groups) / np.maximum(paid, 1e-12)
         n_going = max(1, len(left) - max(int(_SHRINK * len(left)), SEARCHED + _SPARE))
         going = [left[i] for i in np.argsort(worth, kind="stable")[:n_going]]
         given_up += going
