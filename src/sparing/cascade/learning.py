@@ -46,10 +46,12 @@ _REFITTED, _REFIT_HELD_OUT = 24_000, 12_000
 On Forest, with 12,000 and 3000, a search of 120 sets ended with an order no better than elimination alone: 5.7 columns
 on average within a point of the full model. With these, 60 sets lead to 4.9.
 """
-_PATIENCE = 100
+_PATIENCE = 60
 """Sets of columns that small copies may be fitted for."""
 _BEHIND = 0.03
 """Small copies judge when a network errs this much more often than the full model."""
+_HOPELESS = 0.06
+"""When it errs this much more often, no network is tried for the stages either."""
 _OWN_STAGES, _TREE_STAGES, _SHARED_STAGES = 6, 10, 10
 """Stages before the full model, at most, when the number is not given: a model each is slow to fit, but for trees."""
 
@@ -107,6 +109,7 @@ class CascadeLearner:
         self._verbose = verbose
         self._began = time.perf_counter()
         self._folds: Folds = folds_for(cv, training.y, training.seed)
+        self._behind = 0.0
         self._full_error = (full.proba.argmax(axis=1) != training.y).astype(float)
         self._full_mask = np.zeros(training.X.shape[1], dtype=bool)
         self._full_mask[np.concatenate([stage.columns for stage in full.stages])] = True
@@ -246,6 +249,7 @@ class CascadeLearner:
             copies.proba(offers.mask([0]))
         except (KeyError, ValueError):
             return judge
+        self._behind = behind
         return copies
 
     # -- kinds of model -------------------------------------------------------------------------
@@ -264,7 +268,8 @@ class CascadeLearner:
 
     def _kinds(self) -> list[Kind]:
         wanted = self._wanted
-        names = ["own", "shared"] if isinstance(wanted, str) and wanted == "auto" else wanted
+        automatic = ["own"] if self._behind > _HOPELESS else ["own", "shared"]
+        names = automatic if isinstance(wanted, str) and wanted == "auto" else wanted
         several = names if isinstance(names, list | tuple) else [names]
         if not several:
             raise ValueError("stage_estimator is an empty list: give at least one kind of model.")
