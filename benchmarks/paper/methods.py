@@ -46,9 +46,11 @@ class Method:
     appendix: Callable[[Appendix], Sweep] | None = None
     against: Callable[[DataSet], str] | None = None
 
-    def settings(self, level: str, family: str = "") -> Iterator[dict[str, Any]]:
-        """All settings of a level on a family of data sets."""
-        axes = self.sweep[level]
+    def settings(
+        self, level: str, family: str = "", own: Sweep | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """All settings of a level on a family of data sets; ``own`` takes the place of the standard ones."""
+        axes = own if level == "standard" and own is not None else self.sweep[level]
         if level == "full" and self.appendix is not None and family in APPENDIX:
             axes = self.appendix(APPENDIX[family])
         for values in product(*axes.values()):

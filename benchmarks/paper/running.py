@@ -66,7 +66,8 @@ def tasks_of(
     """All settings of a split, method by method; methods that do not apply have none."""
     for method_name, method in table.items():
         if not reason_against(data, method_name, method):
-            for setting in method.settings(level_of(data, method_name, level), data.family):
+            own = data.sweeps.get(method_name)
+            for setting in method.settings(level_of(data, method_name, level), data.family, own):
                 yield Task(name, split, level, method_name, setting)
 
 
