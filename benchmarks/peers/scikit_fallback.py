@@ -3,7 +3,8 @@
 It defers to the next model where the largest probability is below a threshold, and chooses the thresholds by
 cross-validation with a cost per model. It has no columns of its own: every stage is a pipeline that picks them. The
 full model stands at the end with the out-of-fold probabilities that everybody has; row numbers travel as one more
-column. All combinations of thresholds that no other beats in its cross-validation are systems.
+column. All combinations of thresholds that no other beats in its cross-validation are systems. It asks every model
+again for every combination, so there are at most 250 of these: six thresholds for each of three gates.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from sklearn.pipeline import make_pipeline
 from peers.columns import ColumnsPredictor, before_full, prefix_for
 from sparing.frontier import pareto_order
 from sparing.system import System
+
+_COMBINATIONS = 250
 
 
 def scikit_fallback(
@@ -39,6 +42,7 @@ def scikit_fallback(
         row[columns] = True
     bought = costs.of(np.logical_or.accumulate(paid, axis=0))
     # What each stage adds; scikit-fallback takes no cost of 0.
+    cuts = min(cuts, int(_COMBINATIONS ** (1 / len(chosen))))
     prices = np.maximum(np.diff([0.0, *bought, costs.total]), 1e-9)
     cascade = ThresholdCascadeClassifierCV(
         [
