@@ -117,6 +117,16 @@ DATASETS = {
         splits=_FIVE,
         family="cifar",
         thinned=_SLOW,
+        # Trees and depth of the paper, few settings.
+        sweeps={
+            "adapt-gbrt-paper": {
+                "rounds": [200],
+                "max_depth": [5],
+                "learning_rate": [0.3, 1.0],
+                "full_rate": [0.3, 0.6],
+                "share": [0.005, 0.02],
+            }
+        },
     ),
     "miniboone-rf40": DataSet(
         fetch_miniboone,
