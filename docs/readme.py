@@ -20,6 +20,19 @@ SUMMARY = ROOT / "benchmarks" / "results" / "summary.csv"
 
 OURS = ("cascade", "budgeted", "adapt-gbrt", "adapt-lin", "adapt-lstsq")
 """Methods of ours; those that begin with one of them are variants of it."""
+TITLES = {
+    "cifar-svm": "CIFAR-10, RBF machine",
+    "forest-et": "Forest, 200 extra trees",
+    "forest-et-attributes": "Forest by attribute, 200 extra trees",
+    "forest-rf40": "Forest, 40 trees",
+    "letters-rf": "Letters, 500 trees",
+    "letters-svm": "Letters, RBF machine",
+    "letters-svm-authors": "Letters, the authors' RBF machine",
+    "miniboone-rf40": "MiniBooNE (5000 rows), 40 trees",
+    "mslr": "MSLR ranking, 140 trees",
+    "thyroid": "ann-thyroid, 500 trees",
+}
+"""Data sets and their full models in words."""
 FAITHFUL = "adapt-gbrt-paper"
 """The paper's own method, under its protocol."""
 BASELINES = ("greedy-miser", "budget-prune", "l1-gate")
@@ -54,7 +67,7 @@ def results_block(rows: list[dict[str, str]]) -> str:
         here = [row for row in near if row["data"] == data]
         cut = here[0].get("paper_cut", "")
         cells = [
-            data,
+            TITLES.get(data, data),
             f"{float(cut):.0%}" if cut else "–",
             _cell(here, "path", FAITHFUL, named=False),
             _cell(here, "stage", "ours"),
