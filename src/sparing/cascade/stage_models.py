@@ -3,9 +3,9 @@
 Either way every stage also gets out-of-fold probabilities on the training rows, in the same folds: exits tuned on
 in-sample scores would trust the cheap stages blindly.
 
-A stage does not see the scores of the stages before it. Tried with out-of-fold scores as further columns: on ann-thyroid
-(forests) and Letters (support vector machines) accuracies moved by -0.2 to +0.3 points, within chance; on Forest, whose
-fully grown trees trust such a column too much, they fell by 1.2 to 4.6.
+A stage does not see the scores of the stages before it. Tried with out-of-fold scores as further columns: on
+ann-thyroid (forests) and Letters (support vector machines) accuracies moved by -0.2 to +0.3 points, within chance; on
+Forest, whose fully grown trees trust such a column too much, they fell by 1.2 to 4.6.
 """
 
 from __future__ import annotations
