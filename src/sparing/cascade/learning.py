@@ -52,8 +52,12 @@ _BEHIND = 0.03
 """Small copies judge when a network errs this much more often than the full model."""
 _HOPELESS = 0.06
 """When it errs this much more often, no network is tried for the stages either."""
-_OWN_STAGES, _TREE_STAGES, _SHARED_STAGES = 6, 10, 10
-"""Stages before the full model, at most, when the number is not given: a model each is slow to fit, but for trees."""
+_STAGES = 10
+"""Stages before the full model, at most, when the number is not given.
+
+Fewer would be faster where every stage has a model of its own, but cost more: on CIFAR-10 four support vector machines
+stop at 104 columns on average within a point of the full model, nine at 77.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +142,7 @@ class CascadeLearner:
         lengths = candidate_lengths(len(order), judge.first)
         # The network only guesses which stages will be worth a model of their own: rather some too many.
         guessed = judge.scores(order, lengths)
-        of_trees = self._small is not None
-        most = self._most(_TREE_STAGES if of_trees else _OWN_STAGES)
-        ahead = drop_stages(guessed, prices, most, self._trip, earns=-np.inf)
+        ahead = drop_stages(guessed, prices, self._most, self._trip, earns=-np.inf)
         by_kind = [
             (kind, lengths if isinstance(kind, SharedNetwork) else [lengths[k] for k in ahead[:-1]])
             for kind in self._kinds()
@@ -152,9 +154,7 @@ class CascadeLearner:
         kind, masks = candidates[best]
         models = kind.fit(training, masks, self._folds, self._n_jobs, self.report)
         scores = self._scores(models.proba, masks, np.arange(len(training.y)))
-        kept = drop_stages(
-            scores, _wider(telling_prices(scores)), self._most(_SHARED_STAGES), self._trip
-        )
+        kept = drop_stages(scores, _wider(telling_prices(scores)), self._most, self._trip)
         names = [_stage_name(offers, order[:length]) for length in by_kind[best][1]]
         return Learnt(
             [names[k] for k in kept[:-1]],
@@ -181,8 +181,9 @@ class CascadeLearner:
         scores = self._scores(np.empty((0, n, 1)), [], np.arange(n))
         return Learnt([], (), scores, "none", [])
 
-    def _most(self, automatic: int) -> int:
-        return automatic if self._limit is None else self._limit
+    @property
+    def _most(self) -> int:
+        return _STAGES if self._limit is None else self._limit
 
     # -- judging orders -------------------------------------------------------------------------
 
@@ -218,7 +219,8 @@ class CascadeLearner:
             seed=seed,
         )
         judge = NetworkJudge(**common, network=network, Z=Z[held_out])
-        model = self._small
+        own = self._own()
+        model = None if own is None else small(own)
         behind = judge.error - float(
             np.average(self._full_error[held_out], weights=common["weight"])
         )
@@ -253,12 +255,6 @@ class CascadeLearner:
         return copies
 
     # -- kinds of model -------------------------------------------------------------------------
-
-    @cached_property
-    def _small(self) -> Any:
-        """A copy of the full model that is fast to fit; None if there is none."""
-        own = self._own()
-        return None if own is None else small(own)
 
     def _own(self) -> Any:
         """The full model's kind, to be fitted on some columns; None if that cannot be."""
