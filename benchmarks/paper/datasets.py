@@ -87,7 +87,7 @@ DATASETS = {
         200,
         family="forest",
         thinned={"adapt-lin": "quick"},
-        # 500 trees as in the paper: with a fifth of these, which do for the other methods, it saves a third less.
+        # 500 trees as in the paper: with a fifth of these it saves half as much.
         sweeps={
             "adapt-gbrt-paper": {
                 "rounds": [500],

@@ -150,7 +150,7 @@ class CascadeLearner:
         candidates = [(kind, [offers.mask(order[:k]) for k in own]) for kind, own in by_kind]
         if not any(masks for _, masks in candidates):
             return self._without_stages()
-        best = self._best(candidates, prices)
+        best = self._best(candidates)
         kind, masks = candidates[best]
         models = kind.fit(training, masks, self._folds, self._n_jobs, self.report)
         scores = self._scores(models.proba, masks, np.arange(len(training.y)))
@@ -170,7 +170,7 @@ class CascadeLearner:
         names = list(stages)[: self._limit]
         masks = [stages[name] for name in names]
         candidates = [(kind, masks) for kind in self._kinds()]
-        kind = candidates[self._best(candidates, None)][0]
+        kind = candidates[self._best(candidates)][0]
         models = kind.fit(training, masks, self._folds, self._n_jobs, self.report)
         done = len(models.predictors)
         scores = self._scores(models.proba, masks[:done], np.arange(len(training.y)))
@@ -290,27 +290,29 @@ class CascadeLearner:
                 )
         return kinds
 
-    def _best(
-        self, candidates: Sequence[tuple[Kind, list[Booleans]]], prices: list[float] | None
-    ) -> int:
-        """Position of the kind whose cascade is best on the rows of one fold."""
+    def _best(self, candidates: Sequence[tuple[Kind, list[Booleans]]]) -> int:
+        """Position of the kind whose cascade is best on the rows of one fold.
+
+        Prices that tell something are found for each, the full model behind it: a judge, which stands in for the full
+        model itself, may know of none at which a row is worth sending there.
+        """
         if len(candidates) == 1:
             return 0
         train, test = self._folds[0]
-        values = []
-        for kind, masks in candidates:
+        found = dict[int, StageScores]()
+        for i, (kind, masks) in enumerate(candidates):
             try:
                 proba = kind.honest(self._training, masks, (train, test))
             except StageError as error:
                 self.report(str(error))
-                values.append(np.inf)
                 continue
-            scores = self._scores(proba, masks, test)
-            if prices is None:
-                prices = telling_prices(scores)
-            values.append(scores.value(prices))
-            self.report(f"{kind.name}: {values[-1]:.4g} on one fold, {len(masks)} stages")
-        return int(np.argmin(values))
+            found[i] = self._scores(proba, masks, test)
+        prices = sorted({price for scores in found.values() for price in telling_prices(scores)})
+        values = {i: scores.value(prices) for i, scores in found.items()}
+        for i, value in values.items():
+            kind, masks = candidates[i]
+            self.report(f"{kind.name}: {value:.4g} on one fold, {len(masks)} stages")
+        return min(values, key=lambda i: values[i], default=0)
 
     # -- scores ---------------------------------------------------------------------------------
 
