@@ -83,7 +83,16 @@ MANIFESTS = {
             {
                 **{"scoring": "accuracy", "accounting": "stage", "n_rows": 1, "full": None},
                 "chosen": None,
-                "points": [{"system": 5, "cost": 1, "score": 1, "stage_rates": [1], "label": None}],
+                "points": [
+                    {
+                        "system": 5,
+                        "cost": 1,
+                        "score": 1,
+                        "stage_rates": [1],
+                        "loss_error": 0,
+                        "label": None,
+                    }
+                ],
             },
         ),
         "system 5, which is not there",

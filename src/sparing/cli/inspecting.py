@@ -109,6 +109,7 @@ def frontier(
     """List the systems of a model, cheapest first, and choose another one."""
     with plain_errors():
         from sparing import runtime
+        from sparing._wishes import CAUTION
         from sparing.tables.writing import check_apart, check_folder
 
         if data is None and target is not None:
@@ -129,7 +130,7 @@ def frontier(
         if data is not None:
             result["measured"] = measured.result()
         if chooses:
-            point = systems.at(budget=budget, tolerance=tolerance)
+            point = systems.at(budget=budget, tolerance=tolerance, caution=CAUTION)
             result["chosen"] = point_result(point, systems)
             if out is not None:
                 about = dict(bundle.metadata)

@@ -80,6 +80,7 @@ class SystemWriter:
             "cost": plain(float(point.cost), "cost"),
             "score": plain(float(point.score), "score"),
             "stage_rates": plain(point.stage_rates, "rates"),
+            "loss_error": plain(point.loss_error, "standard error"),
             "label": plain(point.label, "label"),
         }
 

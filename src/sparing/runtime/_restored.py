@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,8 @@ class StoredPoint:
         On the rows where the frontier was evaluated.
     stage_rates : tuple of float
     label : plain data
+    loss_error : float
+        Standard error of what it loses against the full model.
     """
 
     system: System
@@ -38,6 +41,7 @@ class StoredPoint:
     score: float
     stage_rates: tuple[float, ...]
     label: Any = None
+    loss_error: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,25 +262,28 @@ class SystemReader:
         )
 
     def _point(self, record: Any, parts: Sequence[Any]) -> StoredPoint:
-        wanted = {"system", "cost", "score", "stage_rates", "label"}
+        wanted = {"system", "cost", "score", "stage_rates", "loss_error", "label"}
         if not isinstance(record, dict) or set(record) != wanted:
             raise BundleError(f"A point of a frontier has {sorted(wanted)}.")
         number = record["system"]
         place = 0 if number is None else number + 1 if type(number) is int else -1
         if not 0 <= place < len(self._records) or (number is not None and number < 0):
             raise BundleError(f"A point of the frontier is system {number!r}, which is not there.")
-        values = [read_plain(record[name]) for name in ("cost", "score")]
+        values = [read_plain(record[name]) for name in ("cost", "score", "loss_error")]
         rates = read_plain(record["stage_rates"])
         if not isinstance(rates, list) or not all(
             isinstance(v, float | int) for v in [*values, *rates]
         ):
-            raise BundleError("A point of a frontier has numbers as cost, score and rates.")
+            raise BundleError(
+                "A point of a frontier has numbers as cost, score, standard error and rates."
+            )
         return StoredPoint(
             self._system(place, parts),
             float(values[0]),
             float(values[1]),
             tuple(float(rate) for rate in rates),
             read_plain(record["label"]),
+            float(values[2]),
         )
 
 
