@@ -41,7 +41,7 @@ class CascadeClassifier(RoutedClassifier):
     stage_estimator : {"auto", "own", "shared"}, classifier, or list of these, default="auto"
         Model of the stages: ``"own"`` is the full model's kind, fitted for each stage on its columns; ``"shared"`` one
         small network for all stages, trained with the columns of later stages taken away; a classifier is cloned for
-        each stage. Of a list the best on held-out rows is taken; ``"auto"`` is ``["own", "shared"]``, or ``"own"`` where
+        each stage. Of a list the best on held-out rows is taken; ``"auto"`` is ``["own", "shared"]``, or ``"own"`` if
         a network errs far more often than the full model.
     tolerance : float, default=0.005
         The fitted system is the cheapest whose out-of-fold accuracy is within this of the full model's.
