@@ -56,8 +56,8 @@ class BudgetedClassifier(FrontierClassifier):
     tolerance : float, default=None
         Score below the full model's, at most: the fitted system is the cheapest within it. With a budget as well, it
         must keep both. With neither, nothing is to be lost: the tolerance is 0. The cheapest of many systems on a few
-        hundred validation rows is partly the luckiest, so it must keep the tolerance by half a standard error; for more
-        than that on average ask for a guarantee.
+        hundred validation rows is partly the luckiest, so it must keep the tolerance by half a standard error; where it
+        has to hold on other rows ask for a guarantee.
     scoring : str, callable or matrix, default="accuracy"
         What is compared, see :meth:`sparing.Frontier.evaluate`: names of scikit-learn scorers, scorers, metrics, or a
         matrix of misclassification costs (true class × answer, in the order of the classes). What does not fit the
