@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from sparing._full_model import FullModel
 from sparing._routed import RoutedClassifier, Training
 from sparing.cascade.exits import Choice, trace
-from sparing.cascade.learning import CascadeLearner, given_stages
+from sparing.cascade.given import given_stages
+from sparing.cascade.learning import CascadeLearner
 from sparing.system import ConfidenceGate, Stage, System
 
 Floats = NDArray[np.float64]

@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparing._full_model import FullModel, default_full_model
-from sparing._price_list import short
 from sparing._routed import Training
-from sparing._rows import take_rows
 from sparing.cascade.exits import StageScores, telling_prices
 from sparing.cascade.inputs import NetworkInputs
-from sparing.cascade.judges import Judge, NetworkJudge, RefitJudge, random_masks, small
+from sparing.cascade.judging import judge_for
+from sparing.cascade.kernel_path import kernel_order
 from sparing.cascade.network import Booleans, Singles
 from sparing.cascade.offers import Offers
-from sparing.cascade.order import best_order, candidate_lengths, drop_stages
+from sparing.cascade.order import best_order, candidate_lengths, drop_stages, spread_lengths
 from sparing.cascade.stage_models import (
     Folds,
     OwnModels,
@@ -30,28 +29,20 @@ from sparing.cascade.stage_models import (
     cloneable,
     folds_for,
 )
-from sparing.cascade.training import train_network
-from sparing.costs import FeatureCosts
 
 Floats = NDArray[np.float64]
 Kind = OwnModels | SharedNetwork
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
-_HELD_OUT = 3000
-"""Rows on which a network judges orders, at most (and at most a third of all)."""
-_TAUGHT = 16_000
-"""Rows the judging network is trained on, at most."""
-_REFITTED, _REFIT_HELD_OUT = 24_000, 12_000
-"""Rows that small copies of the full model are fitted on and judge orders on, at most.
-
-On Forest, with 12,000 and 3000, a search of 120 sets ended with an order no better than elimination alone: 5.7 columns
-on average within a point of the full model. With these, 60 sets lead to 4.9.
-"""
-_PATIENCE = 60
-"""Sets of columns that small copies may be fitted for."""
-_BEHIND = 0.03
-"""Small copies judge when a network errs this much more often than the full model."""
 _HOPELESS = 0.06
-"""When it errs this much more often, no network is tried for the stages either."""
+"""When a network errs this much more often than the full model, none is tried for the stages."""
+_MANY = 100
+"""Purchases beyond which a kernel machine looks for an order too, and stages are spread evenly.
+
+Of 400 columns on CIFAR-10 a search for stages among prefixes chose three of less than eight, which hardly answer a row.
+"""
+_COMPARED, _FEW = 5, 6000
+"""Stages, and rows to fit and to judge them on, at most, when two orders are compared."""
 _STAGES = 10
 """Stages before the full model, at most, when the number is not given.
 
@@ -137,15 +128,27 @@ class CascadeLearner:
             )
         if not len(offers):  # everything is free: there is nothing to save
             return self._without_stages()
-        judge = self._judge(offers)
+        judge, self._behind = judge_for(
+            training,
+            offers,
+            *self._inputs,
+            full_cost=self._cost([], self._full_mask)[-1],
+            full_error=self._full_error,
+            own=self._own(),
+            report=self.report,
+        )
         order, prices = best_order(judge, self.report)
         lengths = candidate_lengths(len(order), judge.first)
-        # The network only guesses which stages will be worth a model of their own: rather some too many.
-        guessed = judge.scores(order, lengths)
-        ahead = drop_stages(guessed, prices, self._most, self._trip, earns=-np.inf)
+        if len(offers) > _MANY:
+            order = self._or_by_kernel(offers, order)
+            few = spread_lengths(offers, order, self._most)
+        else:
+            # The judge only guesses which stages will be worth a model of their own: rather some too many.
+            guessed = judge.scores(order, lengths)
+            ahead = drop_stages(guessed, prices, self._most, self._trip, earns=-np.inf)
+            few = [lengths[k] for k in ahead[:-1]]
         by_kind = [
-            (kind, lengths if isinstance(kind, SharedNetwork) else [lengths[k] for k in ahead[:-1]])
-            for kind in self._kinds()
+            (kind, lengths if isinstance(kind, SharedNetwork) else few) for kind in self._kinds()
         ]
         candidates = [(kind, [offers.mask(order[:k]) for k in own]) for kind, own in by_kind]
         if not any(masks for _, masks in candidates):
@@ -193,66 +196,31 @@ class CascadeLearner:
         inputs = NetworkInputs.fit(self._training.X, self._training.weight)
         return inputs, inputs.transform(self._training.X)
 
-    def _judge(self, offers: Offers) -> Judge:
-        """A network, or small copies of the full model where no network comes near it."""
-        training, (inputs, Z) = self._training, self._inputs
-        seed, weight = training.seed or 0, training.weight
-        # Rows without weight have nothing to say.
-        counting = np.arange(len(training.y)) if weight is None else np.flatnonzero(weight)
-        rows, n = np.random.default_rng(seed).permutation(counting), len(counting)
-        held_out = rows[: min(_HELD_OUT, max(1, n // 3))]
-        taught = rows[len(held_out) :][:_TAUGHT] if n > 1 else rows
-        common = {
-            "offers": offers,
-            "y": training.y[held_out],
-            "full_cost": self._cost([], self._full_mask)[-1],
-            "weight": None if weight is None else weight[held_out],
-        }
-        self.report(f"a network that judges orders of {len(offers)} purchases")
-        network = train_network(
-            inputs,
-            Z[taught],
-            training.y[taught],
+    def _or_by_kernel(self, offers: Offers, order: list[int]) -> list[int]:
+        """An order, or the one that a kernel machine finds, if stages of the full model's kind are better with it."""
+        training, own = self._training, self._own()
+        if own is None:
+            return order
+        self.report("a kernel machine that gives up columns as their prices rise")
+        design, seed = self._inputs[0].design, training.seed or 0
+        other = kernel_order(
+            offers,
+            design.owner,
+            design.transform(training.X).astype(np.float32),
+            training.y,
             len(training.classes),
-            random_masks(offers, seed),
-            weight=None if weight is None else weight[taught],
-            seed=seed,
+            training.weight,
+            seed,
         )
-        judge = NetworkJudge(**common, network=network, Z=Z[held_out])
-        own = self._own()
-        model = None if own is None else small(own)
-        behind = judge.error - float(
-            np.average(self._full_error[held_out], weights=common["weight"])
-        )
-        if behind < _BEHIND or model is None:
-            return judge
-        self.report(
-            f"the network errs {behind:.3f} more often than the full model: small copies judge"
-        )
-        held_out = rows[: min(_REFIT_HELD_OUT, max(1, n // 3))]
-        some = rows[len(held_out) :][:_REFITTED]
-        common |= {
-            "y": training.y[held_out],
-            "weight": None if weight is None else weight[held_out],
-        }
-        copies = RefitJudge(
-            **common,
-            model=model,
-            X=take_rows(training.X, some),
-            labels=training.y[some],
-            held_out=take_rows(training.X, held_out),
-            n_classes=len(training.classes),
-            fit_weight=None if weight is None else weight[some],
-            seed=seed,
-            patience=_PATIENCE,
-        )
-        # A pipeline that names its columns does not take some of them: then the network has to do.
-        try:
-            copies.proba(offers.mask([0]))
-        except (KeyError, ValueError):
-            return judge
-        self._behind = behind
-        return copies
+        orders, kind = [order, offers.closed(other)], OwnModels(own)
+        candidates = [
+            (kind, [offers.mask(one[:k]) for k in spread_lengths(offers, one, _COMPARED)])
+            for one in orders
+        ]
+        train, test = self._folds[0]
+        mixed = np.random.default_rng(seed)
+        fold = mixed.permutation(train)[:_FEW], mixed.permutation(test)[:_FEW]
+        return orders[self._best(candidates, fold)]
 
     # -- kinds of model -------------------------------------------------------------------------
 
@@ -290,15 +258,17 @@ class CascadeLearner:
                 )
         return kinds
 
-    def _best(self, candidates: Sequence[tuple[Kind, list[Booleans]]]) -> int:
-        """Position of the kind whose cascade is best on the rows of one fold.
+    def _best(
+        self, candidates: Sequence[tuple[Kind, list[Booleans]]], fold: Fold | None = None
+    ) -> int:
+        """Position of the kind whose cascade is best on the rows of one fold, the first unless another is given.
 
         Prices that tell something are found for each, the full model behind it: a judge, which stands in for the full
         model itself, may know of none at which a row is worth sending there.
         """
         if len(candidates) == 1:
             return 0
-        train, test = self._folds[0]
+        train, test = fold or self._folds[0]
         found = dict[int, StageScores]()
         for i, (kind, masks) in enumerate(candidates):
             try:
@@ -337,40 +307,6 @@ class CascadeLearner:
         bought = np.logical_or.accumulate(np.array([*masks, last]), axis=0)
         calls = np.cumsum(costs.call_prices(len(masks) + n_full))
         return costs.of(bought) + np.append(calls[: len(masks)], calls[-1])
-
-
-def given_stages(stages: Any, costs: FeatureCosts) -> dict[str, Booleans]:
-    """Masks of the stages a user names, checked to be nested.
-
-    Examples
-    --------
-    >>> from sparing import FeatureCosts
-    >>> costs = FeatureCosts({"age": 1, "TSH": 20, "scan": 300})
-    >>> given_stages({"questions": ["age"], "blood": ["age", "TSH"]}, costs)["blood"]
-    array([ True,  True, False])
-    >>> given_stages([["age"], ["TSH"]], costs)
-    Traceback (most recent call last):
-    ValueError: Stage 1 (stage 1) lacks column 'age' of the stage before: every stage contains the one before it.
-    """
-    if not isinstance(stages, Mapping):
-        stages = {f"stage {k}": columns for k, columns in enumerate(stages)}
-    if not stages:
-        raise ValueError("stages is empty: give the columns of at least one stage, or None.")
-    masks, before = dict[str, Booleans](), np.zeros(len(costs.columns), dtype=bool)
-    for k, (name, columns) in enumerate(stages.items()):
-        mask = costs.mask(columns)
-        lost = [costs.columns[i] for i in np.flatnonzero(before & ~mask)]
-        if lost:
-            raise ValueError(
-                f"Stage {k} ({name}) lacks column {short(lost)} of the stage before: every stage contains the one "
-                "before it."
-            )
-        if not mask.any():
-            raise ValueError(f"Stage {k} ({name}) has no columns.")
-        if np.array_equal(mask, before):
-            raise ValueError(f"Stage {k} ({name}) has no column that the stage before lacks.")
-        masks[str(name)] = before = mask
-    return masks
 
 
 def _wider(prices: list[float]) -> list[float]:

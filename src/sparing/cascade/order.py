@@ -16,6 +16,7 @@ import numpy as np
 
 from sparing.cascade.exits import StageScores, telling_prices
 from sparing.cascade.judges import Judge
+from sparing.cascade.offers import Offers
 
 SEARCHED = 16
 """Places of an order that are searched; later ones hardly matter to a cascade that stops early."""
@@ -120,6 +121,20 @@ def candidate_lengths(n: int, first: int) -> list[int]:
     lengths = np.unique(np.geomspace(max(first, 1), max(n, 1), 40).round().astype(int))
     short = np.arange(first, min(n, SEARCHED) + 1)
     return np.union1d(short, lengths[lengths <= n]).tolist()
+
+
+def spread_lengths(offers: Offers, order: Sequence[int], n: int) -> list[int]:
+    """Up to n lengths of prefixes whose prices grow by the same factor, between 3% and 90% of everything.
+
+    Examples
+    --------
+    >>> from sparing import FeatureCosts
+    >>> spread_lengths(Offers.of(FeatureCosts([1.0] * 400)), range(400), 5)
+    [22, 38, 66, 116, 205]
+    """
+    prices = np.array([offers.price(order[: k + 1]) for k in range(len(order))])
+    wanted = np.geomspace(0.03, 0.9, n + 2)[1:-1] * prices[-1]
+    return np.unique(np.searchsorted(prices, wanted) + 1).tolist()
 
 
 def drop_stages(

@@ -1,0 +1,48 @@
+"""Stages that a user names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparing._price_list import short
+from sparing.costs import FeatureCosts
+
+Booleans = NDArray[np.bool_]
+
+
+def given_stages(stages: Any, costs: FeatureCosts) -> dict[str, Booleans]:
+    """Masks of the stages a user names, checked to be nested.
+
+    Examples
+    --------
+    >>> from sparing import FeatureCosts
+    >>> costs = FeatureCosts({"age": 1, "TSH": 20, "scan": 300})
+    >>> given_stages({"questions": ["age"], "blood": ["age", "TSH"]}, costs)["blood"]
+    array([ True,  True, False])
+    >>> given_stages([["age"], ["TSH"]], costs)
+    Traceback (most recent call last):
+    ValueError: Stage 1 (stage 1) lacks column 'age' of the stage before: every stage contains the one before it.
+    """
+    if not isinstance(stages, Mapping):
+        stages = {f"stage {k}": columns for k, columns in enumerate(stages)}
+    if not stages:
+        raise ValueError("stages is empty: give the columns of at least one stage, or None.")
+    masks, before = dict[str, Booleans](), np.zeros(len(costs.columns), dtype=bool)
+    for k, (name, columns) in enumerate(stages.items()):
+        mask = costs.mask(columns)
+        lost = [costs.columns[i] for i in np.flatnonzero(before & ~mask)]
+        if lost:
+            raise ValueError(
+                f"Stage {k} ({name}) lacks column {short(lost)} of the stage before: every stage contains the one "
+                "before it."
+            )
+        if not mask.any():
+            raise ValueError(f"Stage {k} ({name}) has no columns.")
+        if np.array_equal(mask, before):
+            raise ValueError(f"Stage {k} ({name}) has no column that the stage before lacks.")
+        masks[str(name)] = before = mask
+    return masks
