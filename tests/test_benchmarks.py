@@ -1,6 +1,7 @@
 """The comparison harness on a table of a few hundred rows, and the report that is written from its tables."""
 
 import sys
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,12 +14,18 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils import Bunch
 
-from sparing import AdaptGbrtClassifier, CascadeClassifier, FeatureCosts, Frontier
+from sparing import (
+    AdaptGbrtClassifier,
+    BudgetedClassifier,
+    CascadeClassifier,
+    FeatureCosts,
+    Frontier,
+)
 from sparing.metrics import run_precision_at_k
 from sparing.system import ACCOUNTINGS
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-pytest.importorskip("pandas")
+pd = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
 
 
@@ -28,6 +35,7 @@ PAPER = [
     "features",
     "methods",
     "objective",
+    "one_line",
     "ours",
     "problem",
     "rankings",
@@ -486,3 +494,30 @@ def test_the_committed_report_is_that_of_the_committed_tables(harness):
     folder = BENCHMARKS / "results"
     report = (BENCHMARKS / "RESULTS.md").read_text(encoding="utf-8")
     assert report == harness.report.render(folder, BENCHMARKS)
+
+
+def test_one_line_stands_beside_the_best_method_by_hand(harness, tiny, tmp_path, monkeypatch):
+    one_line = harness.one_line
+    monkeypatch.setitem(one_line.DATASETS, "tiny", tiny)
+    monkeypatch.setattr(
+        one_line, "BudgetedClassifier", partial(BudgetedClassifier, method="greedy-miser")
+    )
+    columns = "split,accounting,tolerance,method,validation_cost,cut,difference"
+    rows = [
+        f"{split},stage,0.01,{method},{cost},{cut},-0.01"
+        for split in (0, 1)
+        for method, cost, cut in (("cascade", 3, 0.6), ("adapt-gbrt", 2, 0.7), ("budgeted", 1, 0.9))
+    ]
+    (tmp_path / "tiny.csv").write_text("\n".join([columns, *rows]))
+    assert one_line.section(tmp_path) == []
+    one_line.main(["tiny", "--splits", "1"], tmp_path)
+    one_line.main(["tiny"], tmp_path)
+    table = pd.read_csv(tmp_path / "one-line.csv")
+    assert table.split.tolist() == [0, 1]
+    assert (table["by hand"] == "adapt-gbrt").all()
+    assert (table["cut by hand"] == 0.7).all()
+    ((heading, _, shown),) = one_line.section(tmp_path)
+    assert heading == "## One line of code"
+    assert shown.splits.tolist() == [2]
+    with pytest.raises(SystemExit):
+        one_line.main(["tidy"], tmp_path)

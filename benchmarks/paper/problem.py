@@ -107,7 +107,7 @@ def folds(part: Part, n: int) -> Any:
 def prepare(name: str, data: DataSet, split: int, store: Store, level: str = "standard") -> Problem:
     """Load, split, and fit f0 unless it is in the store."""
     bunch = data.load()
-    parts = _parts(bunch, split, QUICK_ROWS if level == "quick" else None)
+    parts = parts_of(bunch, split, QUICK_ROWS if level == "quick" else None)
     train = parts[0]
     full_model, proba = store.get(
         (name, folder_of(split, level), "full-model"),
@@ -145,7 +145,9 @@ def folder_of(split: int, level: str) -> str:
     return f"split{split}-of-{QUICK_ROWS[0]}" if level == "quick" else f"split{split}"
 
 
-def _parts(bunch: Bunch, split: int, limits: tuple[int, ...] | None) -> tuple[Part, Part, Part]:
+def parts_of(
+    bunch: Bunch, split: int, limits: tuple[int, ...] | None = None
+) -> tuple[Part, Part, Part]:
     """The loader's parts, or parts of the same sizes drawn from all rows; units are rows or whole queries."""
     query = bunch.get("query")
     unit = np.arange(len(bunch.target)) if query is None else query

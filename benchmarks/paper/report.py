@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from paper.comparison import CHAMPION, REFERENCE
+from paper.one_line import section as one_line_section
 from paper.problem import QUICK_ROWS
 from paper.summary import beside_paper, duels, equal_accuracy, missing, reasons
 from paper.synthetic import sections as synthetic_sections
@@ -45,7 +46,7 @@ def render(folder: Path, home: Path) -> str:
         )
     if found:
         parts += _overview(found)
-    for heading, text, table in synthetic_sections(folder, home):
+    for heading, text, table in (*one_line_section(folder), *synthetic_sections(folder, home)):
         parts += [heading, text, _markdown(table)]
     for name, tables in found.items():
         parts += _section(tables, (folder / f"{name}.png").relative_to(home).as_posix())

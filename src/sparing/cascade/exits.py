@@ -140,6 +140,24 @@ class StageScores:
             values.append(error / price + cost)
         return float(np.mean(values))
 
+    def honest_value(self, prices: Sequence[float]) -> float:
+        """Like ``value``, but thresholds tuned on every other row are judged on the rows between, and the other way.
+
+        Cascades of many stages fit the rows they are tuned on better than those of few: compare them by this.
+        """
+        values, alternate = [], np.arange(self.errors.shape[1]) % 2 == 0
+        for tuned in (alternate, ~alternate):
+            here, there = self._of_rows(tuned), self._of_rows(~tuned)
+            for price in prices:
+                cost, error = there.cost_and_error(here.thresholds(price))
+                values.append(error / price + cost)
+        return float(np.mean(values))
+
+    def _of_rows(self, rows: NDArray[np.bool_]) -> StageScores:
+        return StageScores.of(
+            self.errors[:, rows], self.doubts[:, rows], self.costs, self.weight[rows]
+        )
+
 
 def sorted_by_doubt(doubt: Floats) -> ByDoubt:
     """Sort the rows by a gate's scores."""

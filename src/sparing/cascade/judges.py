@@ -102,7 +102,7 @@ class Judge(ABC):
 
     def scores(self, order: Sequence[int], lengths: Sequence[int] | None = None) -> StageScores:
         """Scores of the cascade with a stage per prefix of an order (of some ``lengths``), and the full model."""
-        lengths = range(self.first, len(order) + 1) if lengths is None else lengths
+        lengths = range(self.offers.first, len(order) + 1) if lengths is None else lengths
         stages = [self.stage(self.offers.mask(order[:k])) for k in lengths]
         costs = [self.offers.price(order[:k]) for k in lengths]
         last = self.stage(np.ones(len(self.offers.costs.columns), dtype=bool))[0]
@@ -115,11 +115,6 @@ class Judge(ABC):
             self.weight,
             [by_doubt for *_, by_doubt in stages],
         )
-
-    @property
-    def first(self) -> int:
-        """Length of the shortest prefix that has columns: 0 when some are free."""
-        return 0 if self.offers.mask([]).any() else 1
 
 
 @dataclass(eq=False, kw_only=True)

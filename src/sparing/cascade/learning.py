@@ -16,6 +16,7 @@ from sparing._full_model import FullModel, default_full_model
 from sparing._routed import Training
 from sparing.cascade.exits import StageScores, telling_prices
 from sparing.cascade.inputs import NetworkInputs
+from sparing.cascade.judges import small
 from sparing.cascade.judging import judge_for
 from sparing.cascade.kernel_path import kernel_order
 from sparing.cascade.network import Booleans, Singles
@@ -32,17 +33,15 @@ from sparing.cascade.stage_models import (
 
 Floats = NDArray[np.float64]
 Kind = OwnModels | SharedNetwork
-Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 _HOPELESS = 0.06
 """When a network errs this much more often than the full model, none is tried for the stages."""
 _MANY = 100
-"""Purchases beyond which a kernel machine looks for an order too, and stages are spread evenly.
+"""Purchases beyond which a kernel machine finds the order for full models without trees, and stages are spread evenly.
 
-Of 400 columns on CIFAR-10 a search for stages among prefixes chose three of less than eight, which hardly answer a row.
+Of 400 columns on CIFAR-10 the search for stages among prefixes chose three of less than eight, which hardly answer a
+row.
 """
-_COMPARED, _FEW = 5, 6000
-"""Stages, and rows to fit and to judge them on, at most, when two orders are compared."""
 _STAGES = 10
 """Stages before the full model, at most, when the number is not given.
 
@@ -128,25 +127,8 @@ class CascadeLearner:
             )
         if not len(offers):  # everything is free: there is nothing to save
             return self._without_stages()
-        judge, self._behind = judge_for(
-            training,
-            offers,
-            *self._inputs,
-            full_cost=self._cost([], self._full_mask)[-1],
-            full_error=self._full_error,
-            own=self._own(),
-            report=self.report,
-        )
-        order, prices = best_order(judge, self.report)
-        lengths = candidate_lengths(len(order), judge.first)
-        if len(offers) > _MANY:
-            order = self._or_by_kernel(offers, order)
-            few = spread_lengths(offers, order, self._most)
-        else:
-            # The judge only guesses which stages will be worth a model of their own: rather some too many.
-            guessed = judge.scores(order, lengths)
-            ahead = drop_stages(guessed, prices, self._most, self._trip, earns=-np.inf)
-            few = [lengths[k] for k in ahead[:-1]]
+        order, few = self._order(offers)
+        lengths = candidate_lengths(len(order), offers.first)
         by_kind = [
             (kind, lengths if isinstance(kind, SharedNetwork) else few) for kind in self._kinds()
         ]
@@ -188,7 +170,7 @@ class CascadeLearner:
     def _most(self) -> int:
         return _STAGES if self._limit is None else self._limit
 
-    # -- judging orders -------------------------------------------------------------------------
+    # -- which columns when ----------------------------------------------------------------------
 
     @cached_property
     def _inputs(self) -> tuple[NetworkInputs, Singles]:
@@ -196,31 +178,41 @@ class CascadeLearner:
         inputs = NetworkInputs.fit(self._training.X, self._training.weight)
         return inputs, inputs.transform(self._training.X)
 
-    def _or_by_kernel(self, offers: Offers, order: list[int]) -> list[int]:
-        """An order, or the one that a kernel machine finds, if stages of the full model's kind are better with it."""
+    def _order(self, offers: Offers) -> tuple[list[int], list[int]]:
+        """An order of offers, and lengths of its prefixes that are worth a model of their own."""
         training, own = self._training, self._own()
-        if own is None:
-            return order
-        self.report("a kernel machine that gives up columns as their prices rise")
-        design, seed = self._inputs[0].design, training.seed or 0
-        other = kernel_order(
+        if len(offers) > _MANY and own is not None and small(own) is None:
+            self.report(f"a kernel machine that gives up {len(offers)} purchases one by one")
+            order = self._kernel_order(offers)
+            return order, spread_lengths(offers, order, self._most)
+        judge, self._behind = judge_for(
+            training,
+            offers,
+            *self._inputs,
+            full_cost=self._cost([], self._full_mask)[-1],
+            full_error=self._full_error,
+            own=own,
+            report=self.report,
+        )
+        order, prices = best_order(judge, self.report)
+        lengths = candidate_lengths(len(order), offers.first)
+        # The judge only guesses which stages will be worth a model of their own: rather some too many.
+        guessed = judge.scores(order, lengths)
+        ahead = drop_stages(guessed, prices, self._most, self._trip, earns=-np.inf)
+        return order, [lengths[k] for k in ahead[:-1]]
+
+    def _kernel_order(self, offers: Offers) -> list[int]:
+        training, design = self._training, self._inputs[0].design
+        order = kernel_order(
             offers,
             design.owner,
             design.transform(training.X).astype(np.float32),
             training.y,
             len(training.classes),
             training.weight,
-            seed,
+            training.seed or 0,
         )
-        orders, kind = [order, offers.closed(other)], OwnModels(own)
-        candidates = [
-            (kind, [offers.mask(one[:k]) for k in spread_lengths(offers, one, _COMPARED)])
-            for one in orders
-        ]
-        train, test = self._folds[0]
-        mixed = np.random.default_rng(seed)
-        fold = mixed.permutation(train)[:_FEW], mixed.permutation(test)[:_FEW]
-        return orders[self._best(candidates, fold)]
+        return offers.closed(order)
 
     # -- kinds of model -------------------------------------------------------------------------
 
@@ -258,17 +250,15 @@ class CascadeLearner:
                 )
         return kinds
 
-    def _best(
-        self, candidates: Sequence[tuple[Kind, list[Booleans]]], fold: Fold | None = None
-    ) -> int:
-        """Position of the kind whose cascade is best on the rows of one fold, the first unless another is given.
+    def _best(self, candidates: Sequence[tuple[Kind, list[Booleans]]]) -> int:
+        """Position of the kind whose cascade is best on the rows of one fold.
 
         Prices that tell something are found for each, the full model behind it: a judge, which stands in for the full
         model itself, may know of none at which a row is worth sending there.
         """
         if len(candidates) == 1:
             return 0
-        train, test = fold or self._folds[0]
+        train, test = self._folds[0]
         found = dict[int, StageScores]()
         for i, (kind, masks) in enumerate(candidates):
             try:
@@ -278,7 +268,7 @@ class CascadeLearner:
                 continue
             found[i] = self._scores(proba, masks, test)
         prices = sorted({price for scores in found.values() for price in telling_prices(scores)})
-        values = {i: scores.value(prices) for i, scores in found.items()}
+        values = {i: scores.honest_value(prices) for i, scores in found.items()}
         for i, value in values.items():
             kind, masks = candidates[i]
             self.report(f"{kind.name}: {value:.4g} on one fold, {len(masks)} stages")

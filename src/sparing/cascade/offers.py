@@ -55,6 +55,11 @@ class Offers:
     def __len__(self) -> int:
         return len(self.items)
 
+    @property
+    def first(self) -> int:
+        """Length of the shortest prefix of an order that has columns: 0 when some are free."""
+        return 0 if self.mask([]).any() else 1
+
     def available(self, chosen: Booleans) -> Booleans:
         """Columns that are there when some offers were bought.
 
