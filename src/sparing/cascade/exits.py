@@ -140,10 +140,11 @@ class StageScores:
             values.append(error / price + cost)
         return float(np.mean(values))
 
-    def honest_value(self, prices: Sequence[float]) -> float:
-        """Like ``value``, but thresholds tuned on every other row are judged on the rows between, and the other way.
+    def fair_value(self, prices: Sequence[float]) -> float:
+        """Like ``value``, halfway to what thresholds tuned on every other row are worth on the rows between.
 
-        Cascades of many stages fit the rows they are tuned on better than those of few: compare them by this.
+        Many stages fit the rows they are tuned on better than few, so ``value`` is too kind to them; half as many rows
+        tune worse than all rows of a fit will, so the other is too harsh. Compare different numbers of stages by this.
         """
         values, alternate = [], np.arange(self.errors.shape[1]) % 2 == 0
         for tuned in (alternate, ~alternate):
@@ -151,7 +152,7 @@ class StageScores:
             for price in prices:
                 cost, error = there.cost_and_error(here.thresholds(price))
                 values.append(error / price + cost)
-        return float(np.mean(values))
+        return 0.5 * (self.value(prices) + float(np.mean(values)))
 
     def _of_rows(self, rows: NDArray[np.bool_]) -> StageScores:
         return StageScores.of(

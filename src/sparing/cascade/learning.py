@@ -268,7 +268,7 @@ class CascadeLearner:
                 continue
             found[i] = self._scores(proba, masks, test)
         prices = sorted({price for scores in found.values() for price in telling_prices(scores)})
-        values = {i: scores.honest_value(prices) for i, scores in found.items()}
+        values = {i: scores.fair_value(prices) for i, scores in found.items()}
         for i, value in values.items():
             kind, masks = candidates[i]
             self.report(f"{kind.name}: {value:.4g} on one fold, {len(masks)} stages")
