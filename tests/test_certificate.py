@@ -65,7 +65,7 @@ def test_settings_of_any_kind_become_plain():
     [
         ("no json", "not a certificate"),
         ("[]", "not a certificate"),
-        ("{}", "not a certificate"),
+        ("{}", "it has no 'format'"),
         ('{"format": 99}', "format 99"),
         ('{"format": 1, "promises": []}', "not a certificate"),
     ],

@@ -361,3 +361,8 @@ def test_matplotlib_is_asked_for_by_the_name_of_its_extra(monkeypatch, frontier)
     ):
         with pytest.raises(ImportError, match=r"pip install 'sparing\[plot\]'"):
             draw()
+
+
+def test_lists_are_no_curves(frontier):
+    with pytest.raises(TypeError, match="several by name .* not list"):
+        FrontierDisplay.from_frontier([frontier])

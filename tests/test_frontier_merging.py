@@ -36,6 +36,17 @@ def test_only_comparable_frontiers_merge(frontier):
         frontier + Frontier.evaluate(curve(), X, y, accounting="path")
     with pytest.raises(ValueError, match="different ways of choosing"):
         frontier + frontier.on(X, y)
+    with pytest.raises(ValueError, match=r"different prices .* reprice\(costs\)"):
+        frontier + frontier.reprice([2, 4, 6])
+    assert len(frontier + frontier.reprice(frontier.points[0].system.costs)) == 2 * len(frontier)
+
+
+def test_what_is_no_frontier_does_not_merge(frontier):
+    with pytest.raises(TypeError, match="several frontiers"):
+        frontier.merge(frontier)
+    for wrong in ({"a": frontier, "b": curve()}, [frontier, 3]):
+        with pytest.raises(TypeError, match="merge takes frontiers, not"):
+            Frontier.merge(wrong)
 
 
 def test_merging_methods_by_name(frontier):
@@ -48,6 +59,9 @@ def test_merging_methods_by_name(frontier):
     assert Frontier.merge([frontier]) is frontier
     test = Frontier.merge({"gated": frontier.on(*table(seed=5))})
     assert test.chosen.points[0].label == {"method": "gated"}
+    again = Frontier.merge({"a": both, "gated": frontier})
+    assert again.points[0].label == {"method": "a", "of": "gated"}
+    assert Frontier.merge({"gated": both}).points[0].label == {"method": "gated"}
     with pytest.raises(ValueError, match="no frontier to merge"):
         Frontier.merge({})
 

@@ -90,6 +90,8 @@ def test_classifiers_and_models_that_say_nothing_pass(full):
     ("model", "expected"),
     [
         (SaysNothing(), True),
+        (FrozenEstimator(SaysNothing()), True),
+        (FrozenEstimator(SVC()), False),
         (SVC(), False),
         (DecisionTreeClassifier(), True),
         (make_pipeline(SimpleImputer(), SVC()), True),

@@ -20,6 +20,7 @@ from sparing import (
     GreedyMiserClassifier,
     Guarantee,
     PromiseError,
+    certify,
 )
 from sparing.metrics import mean_acquisition_cost, ndcg_at_k
 
@@ -494,3 +495,54 @@ def test_labels_that_nobody_can_say_promise_nothing(rows):
     strange = np.where(np.arange(500) < 3, 7, y)
     with pytest.raises(ValueError, match="Calibration labels 7 are none of the classes"):
         clf.recalibrate(X, strange)
+
+
+# -- what a new user tried ------------------------------------------------------------------------
+
+
+class OnlyLabels:
+    """A model with nothing but ``predict``."""
+
+    def predict(self, X):
+        return (np.asarray(X)[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize("method", [SMALL, "greedy-miser"])
+def test_a_full_model_with_nothing_but_predict(rows, method):
+    X, y = rows
+    clf = budgeted(estimator=OnlyLabels(), method=method, tolerance=0.1).fit(X, y)
+    assert clf.predict(X[:5]).shape == (5,)
+
+
+def test_nothing_is_promised_by_rows_that_come_in_groups(rows):
+    X, y = rows
+    message = "guarantee and groups: .* recalibrate"
+    refused(X, y, message, tolerance=0.1, guarantee=0.9, fit={"groups": np.arange(len(y)) // 2})
+    alone = budgeted(tolerance=0.1, guarantee=0.9).fit(X, y, groups=np.arange(len(y)))
+    assert alone.certificate_.confidence == 0.9
+
+
+def test_what_was_promised_last_is_promised_again(fitted):
+    X, y = table(900, seed=7)
+    once = fitted.recalibrate(X, y, Guarantee(tolerance=0.15))
+    again = once.recalibrate(*table(900, seed=8))
+    wishes = [[p.limit for p in clf.certificate_.promises] for clf in (once, again)]
+    assert wishes[0] == wishes[1] == [0.15]
+    with pytest.raises(ValueError, match="nothing to promise"):
+        fitted.recalibrate(X, y)
+
+
+def test_a_class_without_calibration_rows_is_named(fitted):
+    X, y = table(900, seed=7)
+    with pytest.raises(PromiseError, match="No calibration row is of class 1: bring some"):
+        fitted.recalibrate(X[y == 0], y[y == 0], Guarantee(min_recall={1: 0.5}))
+
+
+def test_certify_says_where_the_frontier_is(fitted, rows):
+    with pytest.raises(TypeError, match="pass the BudgetedClassifier's frontier_"):
+        certify(fitted, *rows, Guarantee(tolerance=0.1))
+
+
+def test_recalls_are_given_by_class():
+    with pytest.raises(ValueError, match="min_recall names classes"):
+        Guarantee(min_recall=0.9)

@@ -381,6 +381,9 @@ def test_repr():
         "  1 more: 5 columns, 7.5, goes on above 0.5",
         "  2 full: 6 columns, 19",
     ]
+    extremes = repr(system.with_thresholds([-np.inf, np.inf])).splitlines()
+    assert extremes[1].endswith(", sends everything on")
+    assert extremes[2].endswith(", answers everything")
 
 
 def test_a_frame_with_other_columns_is_refused_with_the_difference():

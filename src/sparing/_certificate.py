@@ -156,7 +156,9 @@ class Certificate:
         try:
             fields = json.loads(text)
             written = fields.pop("format")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except KeyError:
+            raise ValueError("This is not a certificate: it has no 'format'.") from None
+        except (ValueError, TypeError, AttributeError) as error:
             raise ValueError(f"This is not a certificate: {error}.") from error
         if written != FORMAT:
             raise ValueError(

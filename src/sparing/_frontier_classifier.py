@@ -44,7 +44,7 @@ class FrontierClassifier(RoutedClassifier):
         Parameters
         ----------
         budget, tolerance : float
-            As for the class; with both, both are kept.
+            As for the class; with both, the cheapest within the tolerance, if the budget pays for it.
 
         Returns
         -------
@@ -87,6 +87,7 @@ class FrontierClassifier(RoutedClassifier):
         self, X: Any, y: NDArray[Any], guarantee: Guarantee, date: str | None = None
     ) -> System:
         system, self.certificate_, _ = certify(self.frontier_, X, y, guarantee, date=date)
+        self._promised = guarantee
         self.choice_ = next(point for point in self.frontier_ if point.system is system)
         return system
 
@@ -100,7 +101,7 @@ class FrontierClassifier(RoutedClassifier):
         X, y : calibration rows and labels
             Used for nothing else before.
         guarantee : Guarantee, optional
-            None is the classifier's own.
+            None is what was promised last, by ``fit`` or by this method.
         date : str, optional
             Written into the certificate.
 
@@ -109,7 +110,8 @@ class FrontierClassifier(RoutedClassifier):
         BudgetedClassifier
         """
         check_is_fitted(self, "frontier_")
-        guarantee = self._guarantee() if guarantee is None else guarantee
+        if guarantee is None:  # the one of the last time, which may not be that of fit
+            guarantee = getattr(self, "_promised", None) or self._guarantee()
         if guarantee is None:
             raise ValueError("There is nothing to promise: pass a Guarantee.")
         X, y = self._check_rows(X, reset=False), column_or_1d(np.asarray(y))

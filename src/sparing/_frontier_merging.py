@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 def merged(first: Frontier, second: Frontier) -> Frontier:
     """Both sets of systems in one; see :meth:`sparing.frontier.Frontier.merged`."""
+    if not same_prices(first, second):
+        raise ValueError(
+            "Frontiers with different prices cannot be compared: reprice(costs) one of them first."
+        )
     for what, a, b in [
         ("numbers of rows", first.n_rows, second.n_rows),
         ("scorings", scoring_name(first.scoring), scoring_name(second.scoring)),
@@ -37,11 +42,22 @@ def merged(first: Frontier, second: Frontier) -> Frontier:
     )
 
 
+def same_prices(first: Frontier, second: Frontier) -> bool:
+    """Whether the systems of two frontiers were charged by the same price list."""
+    lists = [point.system.costs for frontier in (first, second) for point in frontier.points[:1]]
+    return len(lists) < 2 or lists[0] == lists[1]
+
+
+def _named(label: Mapping[str, object], method: str) -> dict[str, object]:
+    rest = {("of" if key == "method" else key): value for key, value in label.items()}
+    own = rest.get("of")
+    return {"method": method, **{k: v for k, v in rest.items() if k != "of" or own != method}}
+
+
 def named(frontier: Frontier, method: str) -> Frontier:
-    """The same systems, whose labels say the method first."""
+    """The same systems, whose labels say the method first; a method they name themselves comes as ``of``."""
     points = tuple(
-        replace(point, label={"method": method, **as_mapping(point.label)})
-        for point in frontier.points
+        replace(point, label=_named(as_mapping(point.label), method)) for point in frontier.points
     )
     chosen = None if frontier.chosen is None else named(frontier.chosen, method)
     return replace(frontier, points=points, chosen=chosen)

@@ -61,6 +61,10 @@ def takes_missing(model: Any) -> bool:
     Tags that say yes are believed. No is also what they say when nobody has set them, and what wrappers say whatever is
     inside, so a no counts only from scikit-learn's own simple models, and from ours.
     """
+    if isinstance(
+        model, FrozenEstimator
+    ):  # what is inside may have no tags, which frozen ones ask for
+        return takes_missing(model.estimator)
     if not hasattr(model, "__sklearn_tags__") or get_tags(model).input_tags.allow_nan:
         return True
     if hasattr(model, "acquisition_cost"):

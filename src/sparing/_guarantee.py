@@ -75,6 +75,10 @@ class Guarantee:
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
+        if self.min_recall is not None and not isinstance(self.min_recall, Mapping):
+            raise ValueError(
+                f"min_recall names classes, {{1: 0.9}} for example; got {self.min_recall!r}."
+            )
         recalls = dict(self.min_recall or {})
         if all(p is None for p in (self.tolerance, self.budget, self.max_error)) and not recalls:
             raise ValueError(

@@ -212,8 +212,8 @@ class Frontier:
     def merged(self, other: Frontier) -> Frontier:
         """Both sets of systems in one; also written ``self + other``.
 
-        They must come from the same rows, scoring and accounting. The full model is this frontier's, or the other's
-        when this one has none.
+        They must come from the same rows, prices, scoring and accounting. The full model is this frontier's, or the
+        other's when this one has none.
         """
         return merged(self, other)
 
@@ -224,7 +224,7 @@ class Frontier:
         Parameters
         ----------
         frontiers : mapping of method to Frontier, or Frontiers
-            Of the same rows, scoring and accounting. With names, every label says ``method`` first.
+            Of the same rows, prices, scoring and accounting. With names, every label says ``method`` first.
 
         Returns
         -------
@@ -245,6 +245,16 @@ class Frontier:
         >>> sorted({point.label["method"] for point in both})
         ['adapt-lin', 'greedy-miser']
         """
+        if isinstance(frontiers, Frontier):
+            raise TypeError("merge takes several frontiers: Frontier.merge([a, b]), or a + b.")
+        every = (
+            frontiers.values() if isinstance(frontiers, Mapping) else (frontiers := [*frontiers])
+        )
+        for one in every:
+            if not isinstance(one, Frontier):
+                raise TypeError(
+                    f"merge takes frontiers, not {type(one).__name__}: pass its frontier_, or Frontier.evaluate(...)."
+                )
         if isinstance(frontiers, Mapping):
             parts = [named(frontier, name) for name, frontier in frontiers.items()]
         else:

@@ -132,6 +132,11 @@ def certify(
             "A promise is not made from weighted rows: the tests are exact only when every calibration row is one "
             "independent draw from the rows to come. Draw such rows, without weights."
         )
+    if hasattr(systems, "frontier_"):
+        raise TypeError(
+            f"certify takes a Frontier or systems: pass the {type(systems).__name__}'s frontier_, or call its "
+            "recalibrate(X, y, guarantee)."
+        )
     if not isinstance(guarantee, Guarantee):
         raise TypeError(f"guarantee is a Guarantee, not {type(guarantee).__name__}.")
     X = X if hasattr(X, "shape") else np.asarray(X)
@@ -250,6 +255,8 @@ def _unproven(promises: Sequence[Promise], facts: Facts, delta: float) -> str:
         f"No system can be promised to keep this with confidence {1 - delta:.4g} from {len(facts.y)} calibration rows. "
         f"The safest one: {evidence}."
     )
+    if unseen := [promise for promise in failed if not promise.rows_among(facts.y)]:
+        return text + f" No calibration row is{unseen[0].of_what}: bring some."
     needed = [promise.rows_needed(facts, delta) for promise in failed]
     if any(n is None for n in needed):
         return text + " No number of rows would do at the rates seen: ask for less."

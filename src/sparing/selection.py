@@ -179,13 +179,13 @@ class BudgetedClassifier(FrontierClassifier):
             validation rows.
         groups : array of shape (n_rows,), optional
             Rows of one group (a patient, a customer) stay on one side of every split. For a ranking metric as
-            ``scoring`` they are the queries.
+            ``scoring`` they are the queries. There is no promise from groups of several rows.
 
         Returns
         -------
         self
         """
-        self._check_wishes(sample_weight is not None, full_proba is not None)
+        self._check_wishes(sample_weight is not None, full_proba is not None, groups)
         self._groups = groups
         self._unkept: ValueError | None = None
         try:
@@ -205,7 +205,7 @@ class BudgetedClassifier(FrontierClassifier):
                 self.__dict__.pop(name, None)
         return self
 
-    def _check_wishes(self, weighted: bool, stored: bool) -> None:
+    def _check_wishes(self, weighted: bool, stored: bool, groups: Any) -> None:
         """Raise on wishes that contradict each other, before anybody looks at the rows."""
         self._validate_params()
         resolve_scoring(self.scoring)
@@ -224,6 +224,11 @@ class BudgetedClassifier(FrontierClassifier):
             raise ValueError(
                 "guarantee and sample_weight: a promise is not made from weighted rows. Fit with weights and without a "
                 "guarantee, then recalibrate(X, y) on rows drawn like those to come."
+            )
+        if promised is not None and groups is not None and len(np.unique(groups)) < len(groups):
+            raise ValueError(
+                "guarantee and groups: rows of one group are alike, and a promise counts every row as drawn by itself. "
+                "Fit with groups and without a guarantee, then recalibrate(X, y) on one row of each of other groups."
             )
         if stored and self.estimator is None:
             raise ValueError(

@@ -280,8 +280,15 @@ class System:
             f"System: {len(self.stages)} stages, {len(self.classes)} classes, by {self.accounting}"
         ]
         for index, stage in enumerate(self.stages):
-            goes_on = "" if stage.gate is None else f", goes on above {stage.threshold:.4g}"
+            goes_on = "" if stage.gate is None else f", {_passes(stage.threshold)}"
             lines.append(
                 f"  {index} {stage.name}: {bought[index].sum()} columns, {prices[index]:.10g}{goes_on}"
             )
         return "\n".join(lines)
+
+
+def _passes(threshold: float) -> str:
+    """What a gate does, in words."""
+    if np.isinf(threshold):
+        return "answers everything" if threshold > 0 else "sends everything on"
+    return f"goes on above {threshold:.4g}"

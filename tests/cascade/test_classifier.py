@@ -294,3 +294,12 @@ def test_an_interrupt_keeps_the_stages_that_are_fitted():
     Slow.fits = 5
     with pytest.raises(KeyboardInterrupt):
         cascade(stages=[[0], [0, 1]], stage_estimator=Slow()).fit(X, Y)
+
+
+def test_of_too_many_given_stages_those_that_earn_most_are_kept():
+    stages = {"noise": [3], "first": [0, 3], "more": [0, 1, 2, 3]}
+    clf = cascade(stages=stages, n_stages=2, stage_estimator="own").fit(X, Y)
+    assert [stage.name for stage in clf.stages_[:-1]] != ["noise"]
+    assert len(clf.stages_) == 2
+    assert clf.acquisition_cost(X).mean() < sum(COSTS)
+    assert len(cascade(stages=stages, stage_estimator="own").fit(X, Y).stages_) == 4

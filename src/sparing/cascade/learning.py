@@ -152,14 +152,23 @@ class CascadeLearner:
     def given(self, stages: Mapping[str, Booleans]) -> Learnt:
         """Take the stages as they are given, and find the kind of model."""
         training = self._training
-        names = list(stages)[: self._limit]
-        masks = [stages[name] for name in names]
+        names, masks = list(stages), list(stages.values())
         candidates = [(kind, masks) for kind in self._kinds()]
         kind = candidates[self._best(candidates)][0]
         models = kind.fit(training, masks, self._folds, self._n_jobs, self.report)
         done = len(models.predictors)
         scores = self._scores(models.proba, masks[:done], np.arange(len(training.y)))
-        return Learnt(names[:done], models.predictors, scores, models.name, None)
+        kept = list(range(done + 1))
+        if self._limit is not None and done > self._limit:
+            prices = _wider(telling_prices(scores))
+            kept = drop_stages(scores, prices, self._limit, self._trip, earns=-np.inf)
+        return Learnt(
+            [names[k] for k in kept[:-1]],
+            tuple(models.predictors[k] for k in kept[:-1]),
+            scores.only(kept),
+            models.name,
+            None,
+        )
 
     def _without_stages(self) -> Learnt:
         n = len(self._training.y)

@@ -93,6 +93,11 @@ class FrontierDisplay:
         named = frontier if isinstance(frontier, Mapping) else {name: frontier}
         if not named:
             raise ValueError("There is no frontier to draw.")
+        if strange := [one for one in named.values() if not isinstance(one, Frontier)]:
+            raise TypeError(
+                f"from_frontier draws a Frontier, or several by name ({{'a': frontier, ...}}), not "
+                f"{type(strange[0]).__name__}."
+            )
         fulls = [f.full for f in named.values() if f.full is not None]
         curves = [curve_of_frontier(f, n, tolerance, level) for n, f in named.items()]
         return cls(
