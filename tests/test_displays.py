@@ -364,5 +364,5 @@ def test_matplotlib_is_asked_for_by_the_name_of_its_extra(monkeypatch, frontier)
 
 
 def test_lists_are_no_curves(frontier):
-    with pytest.raises(TypeError, match="several by name .* not list"):
+    with pytest.raises(TypeError, match=r"several by name .* not list"):
         FrontierDisplay.from_frontier([frontier])
