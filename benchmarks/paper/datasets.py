@@ -132,7 +132,7 @@ DATASETS = {
                 "max_depth": [5],
                 "learning_rate": [0.3, 1.0],
                 "full_rate": [0.3, 0.6],
-                "share": [0.005],
+                "share": [0.0025, 0.005],
             },
         },
     ),
