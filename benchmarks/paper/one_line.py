@@ -4,8 +4,8 @@
 
 It gets the rows that the others learn and choose from, splits them as it likes, and is judged on the same test rows.
 By hand: of all methods run on the split, each with its sweep, the one whose system within a point of the full model
-costs least on validation rows, from the table that ``run.py`` wrote. Rows go to ``results/one-line.csv``, which
-RESULTS.md shows; a row that is there is computed again.
+costs least on validation rows, from the tables that ``run.py`` wrote. Rows go to ``results/one-line.csv``, which
+RESULTS.md shows (``run.py report``); a row that is there is computed again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ def one_line(data: DataSet, split: int) -> dict[str, Any]:
     }
 
 
-def by_hand(choices: pd.DataFrame, split: int) -> Mapping[str, Any]:
+def by_hand(choices: pd.DataFrame, split: int) -> pd.Series:
     """The single method that validation rows prefer on a split, and its cut and difference on test rows."""
     of_split = choices[
         (choices.split == split)
@@ -73,8 +73,7 @@ def by_hand(choices: pd.DataFrame, split: int) -> Mapping[str, Any]:
         & (choices.tolerance == TOLERANCE)
         & (choices.method != "budgeted")
     ]
-    best = of_split.loc[of_split.validation_cost.idxmin()]
-    return {"by hand": best.method, "cut by hand": best.cut, "difference by hand": best.difference}
+    return of_split.loc[of_split.validation_cost.idxmin()]
 
 
 def section(folder: Path) -> list[tuple[str, str, pd.DataFrame]]:
@@ -83,6 +82,8 @@ def section(folder: Path) -> list[tuple[str, str, pd.DataFrame]]:
         return []
     rows = []
     for name, some in pd.read_csv(folder / TABLE).groupby("data"):
+        choices = pd.read_csv(folder / f"{name}.csv")
+        hand = pd.DataFrame([by_hand(choices, split) for split in some.split])
         times = some["seconds"] / some["seconds of cross-fitting"]
         rows.append(
             {
@@ -92,9 +93,9 @@ def section(folder: Path) -> list[tuple[str, str, pd.DataFrame]]:
                 "difference": f"{100 * some.difference.mean():+.2f}",
                 "cuts by split": ", ".join(f"{cut:.1%}" for cut in some.cut),
                 "differences by split": ", ".join(f"{100 * d:+.2f}" for d in some.difference),
-                "by hand": ", ".join(dict.fromkeys(some["by hand"])),
-                "cut by hand": f"{some['cut by hand'].mean():.1%}",
-                "difference by hand": f"{100 * some['difference by hand'].mean():+.2f}",
+                "by hand": ", ".join(dict.fromkeys(hand.method)),
+                "cut by hand": f"{hand.cut.mean():.1%}",
+                "difference by hand": f"{100 * hand.difference.mean():+.2f}",
                 "times cross-fitting f0": f"{times.median():.1f}",
             }
         )
@@ -118,14 +119,8 @@ def main(arguments: Sequence[str] | None = None, folder: Path = HERE / "results"
         parser.error(f"names are {', '.join(DATASETS)}; not {', '.join(unknown)}")
     path = folder / TABLE
     for name in args.names or NAMES:
-        choices = pd.read_csv(folder / f"{name}.csv")
         for split in DATASETS[name].splits[: args.splits]:
-            row = {
-                "data": name,
-                "split": split,
-                **one_line(DATASETS[name], split),
-                **by_hand(choices, split),
-            }
+            row = {"data": name, "split": split, **one_line(DATASETS[name], split)}
             known = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(row))
             known = known[(known.data != name) | (known.split != split)]
             rows = [*known.to_dict("records"), row]
