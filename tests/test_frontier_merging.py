@@ -36,6 +36,8 @@ def test_only_comparable_frontiers_merge(frontier):
         frontier + Frontier.evaluate(curve(), X, y, accounting="path")
     with pytest.raises(ValueError, match="different ways of choosing"):
         frontier + frontier.on(X, y)
+    with pytest.raises(ValueError, match=r"different rows .* the same rows"):
+        frontier + Frontier.evaluate(curve(), X, y[::-1])
     with pytest.raises(ValueError, match=r"different prices .* reprice\(costs\)"):
         frontier + frontier.reprice([2, 4, 6])
     assert len(frontier + frontier.reprice(frontier.points[0].system.costs)) == 2 * len(frontier)

@@ -57,7 +57,7 @@ def test_hopeless_methods_are_stopped(rows):
     X, y = table(2000, seed=1)
     full = stage_alone(two_stages())
     good = Frontier.evaluate(threshold_systems(two_stages(), X, n=20), X, y, full=full)
-    dear = Frontier.evaluate([two_stages(prices=(5, 5, 5))], X, y, full=full)
+    dear = Frontier.evaluate([two_stages().with_thresholds([-np.inf])], X, y, full=full)
     assert still_running({"good": good, "dear": dear}, "accuracy") == {"good"}
     assert still_running({"good": good, "same": good}, "accuracy") == {"good", "same"}
     cheap = Frontier.evaluate([stage_alone(two_stages(), 0)], X, y, full=full)
@@ -70,7 +70,7 @@ def test_hopeless_methods_are_stopped(rows):
     assert still_running(both, "accuracy", both["cheap half"].costs[3]) == {"cheap half"}
     loss = {
         name: Frontier.evaluate([p.system for p in f], X, y, scoring="neg_log_loss", full=full)
-        for name, f in {"good": good, "dear": dear}.items()
+        for name, f in {"good": good, "cheap": cheap}.items()
     }
     assert still_running(loss, "neg_log_loss") == {"good"}
 

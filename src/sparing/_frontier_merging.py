@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sparing._evaluation import same_rows
 from sparing._frontier_table import as_mapping
 from sparing.metrics.scoring import scoring_name
@@ -30,6 +32,12 @@ def merged(first: Frontier, second: Frontier) -> Frontier:
             raise ValueError(
                 f"Frontiers with different {what} cannot be compared: {a!r} and {b!r}."
             )
+    rows = [f._evaluation.y for f in (first, second) if f._evaluation is not None]
+    if len(rows) == 2 and not np.array_equal(rows[0], rows[1]):
+        raise ValueError(
+            "Frontiers of different rows cannot be compared, and the labels of these differ: evaluate both on the same "
+            "rows, frontier.on(X, y) or Frontier.evaluate(systems, X, y)."
+        )
     chosen = None
     if first.chosen is not None and second.chosen is not None:
         chosen = merged(first.chosen, second.chosen)
