@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sparing._full_model import FullModel, default_full_model
 from sparing._routed import Training
+from sparing._rows import take_rows
 from sparing.cascade.exits import StageScores, telling_prices
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import small
@@ -42,6 +43,8 @@ _MANY = 100
 Of 400 columns on CIFAR-10 the search for stages among prefixes chose three of less than eight, which hardly answer a
 row.
 """
+_TRIED = 40_000
+"""Rows that the kernel machine draws from, at most."""
 _STAGES = 10
 """Stages before the full model, at most, when the number is not given.
 
@@ -212,14 +215,17 @@ class CascadeLearner:
 
     def _kernel_order(self, offers: Offers) -> list[int]:
         training, design = self._training, self._inputs[0].design
+        seed, weight = training.seed or 0, training.weight
+        counting = np.arange(len(training.y)) if weight is None else np.flatnonzero(weight)
+        rows = np.random.default_rng(seed).permutation(counting)[:_TRIED]
         order = kernel_order(
             offers,
             design.owner,
-            design.transform(training.X).astype(np.float32),
-            training.y,
+            design.transform(take_rows(training.X, rows)).astype(np.float32),
+            training.y[rows],
             len(training.classes),
-            training.weight,
-            training.seed or 0,
+            None if weight is None else weight[rows],
+            seed,
         )
         return offers.closed(order)
 
