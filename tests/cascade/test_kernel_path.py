@@ -106,6 +106,22 @@ def test_a_cascade_over_many_columns(few_are_many, stage_estimator, capsys):
     assert clf.score(*unseen) > clf.estimator_.score(*unseen) - 0.03
 
 
+def test_of_many_rows_some_are_drawn(few_are_many, monkeypatch):
+    monkeypatch.setattr(learning, "_TRIED", 300)
+    seen = []
+
+    def spy(offers, owner, Z, *rest):
+        seen.append(len(Z))
+        return kernel_order(offers, owner, Z, *rest)
+
+    monkeypatch.setattr(learning, "kernel_order", spy)
+    X, y = rows()
+    clf = CascadeClassifier(SVC(), stage_estimator="own", cv=2, random_state=0)
+    clf.fit(X, y, sample_weight=np.arange(len(y)) % 4 > 0)
+    assert seen == [300]
+    assert {name for names in clf.order_[:2] for name in names} == {"0", "2"}
+
+
 def test_a_limit_of_stages_holds_over_many_columns(few_are_many):
     X, y = rows()
     clf = CascadeClassifier(SVC(), n_stages=2, stage_estimator="own", cv=2, random_state=0)

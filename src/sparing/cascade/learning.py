@@ -216,8 +216,9 @@ class CascadeLearner:
     def _kernel_order(self, offers: Offers) -> list[int]:
         training, design = self._training, self._inputs[0].design
         seed, weight = training.seed or 0, training.weight
-        counting = np.arange(len(training.y)) if weight is None else np.flatnonzero(weight)
-        rows = np.random.default_rng(seed).permutation(counting)[:_TRIED]
+        rows = np.arange(len(training.y)) if weight is None else np.flatnonzero(weight)
+        if len(rows) > _TRIED:
+            rows = np.random.default_rng(seed).permutation(rows)[:_TRIED]
         order = kernel_order(
             offers,
             design.owner,
