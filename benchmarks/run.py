@@ -3,8 +3,9 @@
 NAME is a data set of ``paper/datasets.py``, ``synthetic-1``, ``synthetic-2``, ``all``, or ``report``, which runs
 nothing and writes the report again. Every fit is kept in ``benchmarks/cache/``: a run that is broken off goes on where
 it stopped, and ``--fresh`` starts anew, which is needed after a change of the code. ``--splits`` takes the first few of
-them. ``--estimate`` runs a sample and says how long the rest would take. Tables and plots go to ``benchmarks/results/``
-and ``benchmarks/RESULTS.md`` is written from these tables alone; quick runs go to ``benchmarks/results/quick/``.
+them. ``--estimate`` runs a sample and says how long the rest would take. Tables and plots go to the folder
+``benchmarks/results/``, where methods and splits that were not run stay as they are, and ``benchmarks/RESULTS.md`` is
+written from these tables alone; quick runs go to ``benchmarks/results/quick/``.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def run(
     jobs: int = 1,
     most_splits: int | None = None,
 ) -> list[Done]:
-    """Run methods on splits of a data set and write the tables, of all that was run before too; give what failed."""
+    """Run methods on splits of a data set and merge what they find with the tables; give what failed."""
     splits = splits_of(data, level)
     every = {split: list(tasks_of(name, data, split, level, table)) for split in splits}
     work = {
@@ -126,7 +127,7 @@ def run(
         if split in splits[:most_splits]
     }
     progress = Progress([task for tasks in work.values() for task in tasks], jobs)
-    results, failed = Results(name), list[Done]()
+    results, failed = Results(name, table), list[Done]()
     for method_name, method in table.items():
         if reason := reason_against(data, method_name, method):
             results.left_out(method_name, reason)
@@ -143,15 +144,15 @@ def run(
         lost = {(done.task.key, str(done.task)) for done in now}
         kept: list[Kept] = []
         for task in tasks:
-            results.expected(task.method)
+            results.expected(split, task.method)
             if store.has(task.key, task.setting) and (task.key, str(task)) not in lost:
                 found, seconds = store.load(task.key, task.setting)
                 kept += found
-                results.spent(task.method, seconds)
+                results.spent(split, task.method, seconds)
         rows = len(objective.problem.test.y)
         comparison = compare(kept, objective.full, rows, objective.n_units)
         results.add(split, objective.problem.about, objective.full, comparison)
-    if len(results.choices()):
+    if len(results):
         results.write(folder, level)
         write_plot(folder, name)
         print(text_of(Tables.read(folder, name)), flush=True)

@@ -33,6 +33,7 @@ PAPER = [
     "comparison",
     "datasets",
     "features",
+    "merging",
     "methods",
     "objective",
     "one_line",
@@ -240,9 +241,153 @@ def test_a_fit_that_fails_is_named_and_does_not_lose_the_others(harness, tiny, t
     assert [str(done.task) for done in failed] == ["tiny split 0 fails (number=1)"]
     assert "number 1 cannot be" in capsys.readouterr().out
     tables = harness.tables.Tables.read(tmp_path / "r", "tiny")
-    assert tables.about["fits of fails"] == "2 of 3"
+    assert tables.about["split 0 fits of fails"] == "2 of 3"
     assert "number=1" in tables.about["failed fails"]
     assert "greedy-miser" in tables.methods
+
+
+# -- merging with the tables on disk ------------------------------------------------------------------
+
+FITS = {"adapt-gbrt": 4, "greedy-miser": 3, "cascade": 1}
+
+
+def write_tables(
+    harness, folder, fits, *, of=None, split=0, cost=2, full=0.9, failed=(), level="standard"
+):
+    """Write what a made-up run finds: one system per method, which costs ``cost``."""
+    results = harness.tables.Results("made-up", harness.methods.METHODS)
+    bits = np.packbits([True] * 8)
+    sizes = dict.fromkeys(
+        ("columns", "classes", "train rows", "validation rows", "test rows", "full model"), 4
+    )
+    about = {"data": "Made up.", "family": "", "same as authors": False, **sizes}
+    f0 = harness.objective.Kept("full model", "stage", {}, (4, full), (4, full), (1.0,), 4, bits)
+    kept = []
+    for method, number in fits.items():
+        for done in range(of or number):
+            results.expected(split, method)
+            if done < number:
+                results.spent(split, method, 60)
+        kept += [
+            harness.objective.Kept(
+                name, accounting, {}, (cost, full), (cost, full), (1.0,), 1, bits
+            )
+            for name in harness.methods.METHODS[method].gives
+            for accounting in ACCOUNTINGS
+        ]
+    for method in failed:
+        results.failed(method, "what went wrong")
+    both = dict.fromkeys(ACCOUNTINGS, f0)
+    results.add(split, about, both, harness.comparison.compare(kept, both, 8))
+    results.write(folder, level)
+    return harness.tables.Tables.read(folder, "made-up")
+
+
+def costs_of(tables, method="greedy-miser"):
+    near = tables.near(0.01)
+    return near[near.method == method].set_index("split").cost.to_dict()
+
+
+def test_a_run_without_the_cache_keeps_the_methods_on_disk(harness, tiny, tmp_path):
+    table = one_setting(harness, "greedy-miser", "lightgbm-confidence")
+    texts = {}
+    for folder, runs in {
+        "together": [list(table)],
+        "apart": [[m] for m in reversed(table)],
+    }.items():
+        for number, methods in enumerate(runs):
+            store = harness.store.Store(tmp_path / f"cache {folder} {number}")
+            harness.run.run("tiny", tiny, methods, "quick", store, tmp_path / folder, table)
+        texts[folder] = [
+            (tmp_path / folder / f"tiny{suffix}.csv").read_text() for suffix in ("", "-curves")
+        ]
+    # Another method merges, and the order is that of the table whichever came first.
+    assert texts["apart"] == texts["together"]
+    tables = harness.tables.Tables.read(tmp_path / "apart", "tiny")
+    assert tables.methods == list(table)
+    assert list(harness.summary.spent(tables)) == list(table)
+
+
+def test_splits_merge_and_their_fits_add_up(harness, tmp_path):
+    write_tables(harness, tmp_path, {"greedy-miser": 3}, split=1, full=0.8)
+    write_tables(harness, tmp_path, {"cascade": 1}, split=2, full=0.7)
+    tables = write_tables(harness, tmp_path, {"greedy-miser": 2}, of=3, split=0, cost=3)
+    assert costs_of(tables) == {0: 3, 1: 2}
+    assert tables.choices.split.is_monotonic_increasing
+    assert tables.full("test score") == [0.9, 0.8, 0.7]
+    assert tables.about["split 0 fits of greedy-miser"] == "2 of 3"
+    spent = harness.summary.spent(tables)
+    assert spent == {"greedy-miser": (5, 6, 5.0), "cascade": (1, 1, 1.0)}
+    text = harness.report.render(tmp_path, tmp_path)
+    assert "greedy-miser 5 of 6 fits in 5.0, cascade 1 fits in 1.0" in text
+
+
+def test_fewer_fits_do_not_replace_more(harness, tmp_path, capsys):
+    write_tables(harness, tmp_path, FITS)
+    tables = write_tables(harness, tmp_path, {"greedy-miser": 2}, cost=3, of=3)
+    assert costs_of(tables) == {0: 2}
+    assert tables.about["split 0 fits of greedy-miser"] == "3"
+    assert "split 0 greedy-miser: 2 fits here, so the 3 on disk stay" in capsys.readouterr().out
+    tables = write_tables(harness, tmp_path, {"greedy-miser": 3}, cost=3)
+    assert costs_of(tables) == {0: 3}
+    assert set(costs_of(tables, "cascade")) == {0}
+    # Another level is another table.
+    tables = write_tables(harness, tmp_path, {"cascade": 1}, level="full")
+    assert tables.methods == ["cascade"]
+
+
+def test_only_fits_of_one_run_are_compared(harness, tmp_path):
+    def duellists(tables):
+        return set(tables.duels.method)
+
+    def apart(tables):
+        compared = tables.choices[tables.choices.budget.notna()]
+        return set(compared.method[compared.low.isna()])
+
+    boosted = set(harness.methods.METHODS["adapt-gbrt"].gives)
+    tables = write_tables(harness, tmp_path, FITS)
+    assert duellists(tables) == {*boosted, "greedy-miser"}
+    assert apart(tables) == set()
+    # A method is new and the cascade is not: its duels go, those of the others stay.
+    tables = write_tables(harness, tmp_path, {"greedy-miser": 3})
+    assert duellists(tables) == boosted
+    assert apart(tables) == {"greedy-miser"}
+    assert "0.9000 ?" in harness.report.render(tmp_path, tmp_path)
+    # Neither is new, on this split.
+    tables = write_tables(harness, tmp_path, {"greedy-miser": 3, "cascade": 1}, split=1)
+    assert tables.duels.groupby("split").method.agg(set).to_dict() == {
+        0: boosted,
+        1: {"greedy-miser"},
+    }
+    # The cascade is new and the others are not.
+    tables = write_tables(harness, tmp_path, {"cascade": 1})
+    assert set(tables.duels.split) == {1}
+    # All is new.
+    tables = write_tables(harness, tmp_path, FITS)
+    assert duellists(tables) == {*boosted, "greedy-miser"}
+
+
+def test_failures_are_remembered_until_the_method_is_new(harness, tmp_path):
+    write_tables(harness, tmp_path, {"greedy-miser": 2}, of=3, failed=["greedy-miser", "l1-gate"])
+    tables = write_tables(harness, tmp_path, {"cascade": 1})
+    assert set(tables.starting("failed ")) == {"greedy-miser", "l1-gate"}
+    tables = write_tables(harness, tmp_path, {"greedy-miser": 3})
+    assert set(tables.starting("failed ")) == {"l1-gate"}
+
+
+def test_methods_of_another_full_model_are_refused(harness, tmp_path):
+    write_tables(harness, tmp_path, FITS)
+    before = {path: path.read_text() for path in tmp_path.iterdir()}
+    with pytest.raises(
+        ValueError, match=r"split 0: .* 0\.9002 here and of 0\.9 .*rerun everything"
+    ):
+        write_tables(harness, tmp_path, {"cascade": 1}, full=0.9002)
+    assert {path: path.read_text() for path in tmp_path.iterdir()} == before
+    # Little differences are those of machines; another split is another full model; and all may be run again.
+    write_tables(harness, tmp_path, {"cascade": 1}, full=0.90005)
+    write_tables(harness, tmp_path, {"cascade": 1}, full=0.8, split=1)
+    tables = write_tables(harness, tmp_path, FITS, full=0.7)
+    assert tables.full("test score") == [0.7, 0.8]
 
 
 @pytest.mark.slow

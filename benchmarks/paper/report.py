@@ -11,7 +11,7 @@ import pandas as pd
 from paper.comparison import CHAMPION, REFERENCE
 from paper.one_line import section as one_line_section
 from paper.problem import QUICK_ROWS
-from paper.summary import beside_paper, duels, equal_accuracy, missing, reasons
+from paper.summary import beside_paper, duels, equal_accuracy, missing, reasons, spent
 from paper.synthetic import sections as synthetic_sections
 from paper.tables import Tables, names_in, published
 
@@ -120,6 +120,7 @@ def _section(tables: Tables, picture: str) -> list[str]:
         _tolerances(own, "path"),
         f"Test {score} at budgets, as shares of the full model's cost, by stage. ▼ and ▲: worse or better than "
         f"{REFERENCE} by more than chance (the paired interval excludes 0)"
+        + ("; ?: not run together with it, so not compared" if _apart(own).any() else "")
         + ("; on the own split." if several else "."),
         _budgets(own, tables.methods),
     ]
@@ -135,10 +136,11 @@ def _section(tables: Tables, picture: str) -> list[str]:
             _authors(tables.curves[tables.curves.split == 0], about["family"]),
         ]
     parts += _missing(tables)
-    minutes, fits = tables.starting("minutes of "), tables.starting("fits of ")
-    spent = ", ".join(f"{m} {fits[m]} fits in {float(minutes[m]):.1f}" for m in minutes)
+    costs = ", ".join(
+        f"{m} {s} fits in {round(s.minutes, 2):.1f}" for m, s in spent(tables).items()
+    )
     parts.append(
-        f"Level {about['level']}; processor minutes: {spent}. Python {about['python']}, numpy {about['numpy']}, "
+        f"Level {about['level']}; processor minutes: {costs}. Python {about['python']}, numpy {about['numpy']}, "
         f"scikit-learn {about['sklearn']}, LightGBM {about['lightgbm']}, sparing {about['sparing']}."
     )
     return parts
@@ -197,12 +199,19 @@ def _repeated(choices: pd.DataFrame) -> str:
 def _budgets(choices: pd.DataFrame, methods: Sequence[str]) -> str:
     some = choices[(choices.accounting == "stage") & choices.budget.notna()]
     table: dict[str, dict[str, str]] = {m: {} for m in methods}
-    for row in some.itertuples():
-        mark = " ▼" if row.high < 0 else " ▲" if row.low > 0 else ""
+    for row, apart in zip(some.itertuples(), _apart(some), strict=True):
+        mark = " ?" if apart else " ▼" if row.high < 0 else " ▲" if row.low > 0 else ""
         table[row.method][f"{row.budget:.0%}"] = f"{row.score:.4f}{mark}"
     frame = pd.DataFrame.from_dict(table, orient="index")
     frame = frame[[f"{share:.0%}" for share in sorted(some.budget.unique())]]
     return _markdown(frame.rename_axis("method").reset_index())
+
+
+def _apart(choices: pd.DataFrame) -> pd.Series:
+    """Rows at budgets that could be compared with the reference, which has one too, but were not run with it."""
+    stage = choices.accounting == "stage"
+    budgets = choices.budget[stage & (choices.method == REFERENCE)].dropna()
+    return stage & choices.budget.isin(budgets) & choices.low.isna()
 
 
 def _authors(curves: pd.DataFrame, family: str) -> str:

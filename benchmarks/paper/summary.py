@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.stats import t as student
 
 from paper.comparison import CHAMPION, TOLERANCES
+from paper.merging import Spent
 from paper.methods import METHODS, PEERS
 from paper.tables import Tables, published
 
@@ -117,12 +118,22 @@ def equal_accuracy(found: Mapping[str, Tables], tolerance: float) -> pd.DataFram
 
 def missing(tables: Tables) -> dict[str, str]:
     """Methods of the table that have no results here: "–" where they do not apply, "not run" where they could."""
-    left_out, run = tables.starting("without "), tables.starting("fits of ")
+    left_out, run = tables.starting("without "), spent(tables)
     return {
         name: "–" if name in left_out else "not run"
         for name, method in METHODS.items()
         if name not in run and not set(method.gives) & set(tables.methods)
     }
+
+
+def spent(tables: Tables) -> dict[str, Spent]:
+    """Fits and minutes of the methods, over the splits each was run on."""
+    total: dict[str, Spent] = {}
+    for (_, method), mine in tables.spent.items():
+        fits, of, minutes = total.get(method, Spent())
+        total[method] = Spent(fits + mine.fits, of + mine.of, minutes + mine.minutes)
+    order = [*(name for name in METHODS if name in total), *(m for m in total if m not in METHODS)]
+    return {method: total[method] for method in order}
 
 
 def _cell(row: pd.Series) -> str:

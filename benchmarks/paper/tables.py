@@ -2,12 +2,13 @@
 
 Per data set ``NAME.csv`` (what validation chose for every wish), ``NAME-curves.csv`` (the frontiers),
 ``NAME-duels.csv`` (the cascade against every other method at equal budgets) and ``NAME-about.csv`` (data, full model,
-versions, minutes, and which methods were left out, not run, or failed).
+versions, fits and minutes by split, and which methods were left out or failed).
 """
 
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,34 +20,45 @@ import pandas as pd
 import sklearn
 
 import sparing
-from paper.comparison import Comparison
+from paper.comparison import Comparison, Rows
+from paper.merging import Found, Spent, Unit, fewer, merge
+from paper.methods import Method
 from paper.objective import Kept
 
 HERE = Path(__file__).parent
 FIRST = ("split", "accounting", "tolerance", "budget", "method")
 """Leading columns of the table of choices."""
+VERSIONS = ("python", "numpy", "sklearn", "lightgbm", "sparing")
 
 
 class Results:
-    """What a run finds, split by split."""
+    """What a run finds, split by split.
 
-    def __init__(self, name: str) -> None:
+    Parameters
+    ----------
+    name : data set.
+    table : methods, in the order of the tables.
+    """
+
+    def __init__(self, name: str, table: Mapping[str, Method]) -> None:
         self.name = name
-        self._seconds: dict[str, float] = {}
-        self._fits: dict[str, list[int]] = {}
+        self.table = table
+        self._spent: dict[Unit, Spent] = {}
         self._about: dict[str, Any] = {}
-        self._choices: list[dict[str, Any]] = []
-        self._curves: list[dict[str, Any]] = []
-        self._duels: list[dict[str, Any]] = []
+        self._full: dict[int, dict[str, Any]] = {}
+        self._choices: Rows = []
+        self._curves: Rows = []
+        self._duels: Rows = []
 
-    def expected(self, method: str) -> None:
+    def expected(self, split: int, method: str) -> None:
         """Note that a fit belongs to the sweep."""
-        self._fits.setdefault(method, [0, 0])[1] += 1
+        fits, of, minutes = self._spent.get((split, method), Spent())
+        self._spent[split, method] = Spent(fits, of + 1, minutes)
 
-    def spent(self, method: str, seconds: float) -> None:
+    def spent(self, split: int, method: str, seconds: float) -> None:
         """Note one fit that was done."""
-        self._seconds[method] = self._seconds.get(method, 0.0) + seconds
-        self._fits[method][0] += 1
+        fits, of, minutes = self._spent[split, method]
+        self._spent[split, method] = Spent(fits + 1, of, minutes + seconds / 60)
 
     def left_out(self, method: str, reason: str) -> None:
         """Note a method that does not apply."""
@@ -65,43 +77,71 @@ class Results:
     ) -> None:
         """Add the tables of a split."""
         self._about |= about
+        numbers = self._full.setdefault(split, {})
         for accounting, kept in full.items():
-            self._about |= {
-                f"split {split} full model cost by {accounting}": round(kept.test[0], 4),
-                f"split {split} full model validation score": round(kept.validation[1], 5),
-                f"split {split} full model test score": round(kept.test[1], 5),
-                **{f"split {split} full model {k}": round(v, 5) for k, v in kept.more.items()},
+            numbers |= {
+                f"full model cost by {accounting}": round(kept.test[0], 4),
+                "full model validation score": round(kept.validation[1], 5),
+                "full model test score": round(kept.test[1], 5),
+                **{f"full model {k}": round(v, 5) for k, v in kept.more.items()},
             }
         self._choices += [{"split": split, **row} for row in found.choices]
         self._curves += [{"split": split, **row} for row in found.curves]
         self._duels += [{"split": split, **row} for row in found.duels]
 
-    def write(self, folder: Path, level: str) -> None:
-        """Write the tables."""
-        folder.mkdir(parents=True, exist_ok=True)
-        run = {m: counts for m, counts in self._fits.items() if counts[0]}
-        about = self._about | {
-            "level": level,
-            **{f"fits of {m}": n if n == of else f"{n} of {of}" for m, (n, of) in run.items()},
-            **{f"minutes of {m}": round(s / 60, 2) for m, s in self._seconds.items()},
-            "python": platform.python_version(),
-            **{m.__name__: m.__version__ for m in (np, sklearn, lightgbm, sparing)},
-        }
-        pd.Series(about, name="value").to_csv(folder / f"{self.name}-about.csv", index_label="key")
-        for suffix, frame in (
-            ("", self.choices()),
-            ("-curves", pd.DataFrame(self._curves)),
-            ("-duels", pd.DataFrame(self._duels)),
-        ):
-            path = folder / f"{self.name}{suffix}.csv"
-            path.unlink(missing_ok=True)
-            if len(frame):
-                frame.to_csv(path, index=False, float_format="%.5g")
+    def __len__(self) -> int:
+        return len(self._choices)
 
-    def choices(self) -> pd.DataFrame:
-        """What validation chose for every wish."""
-        frame = pd.DataFrame(self._choices)
-        return frame[[*FIRST, *(c for c in frame if c not in FIRST)]] if len(frame) else frame
+    def write(self, folder: Path, level: str) -> None:
+        """Write the tables, merged with those of the same level that are there."""
+        folder.mkdir(parents=True, exist_ok=True)
+        found = self._found(level)
+        if (folder / f"{self.name}-about.csv").is_file():
+            tables = Tables.read(folder, self.name)
+            if tables.about["level"] == level:
+                before = tables.found()
+                for line in fewer(found, before):
+                    print(line, flush=True)
+                found = merge(found, before, self.table)
+        _write(found, folder)
+
+    def _found(self, level: str) -> Found:
+        versions = {m.__name__: m.__version__ for m in (np, sklearn, lightgbm, sparing)}
+        about = {**self._about, "level": level, "python": platform.python_version(), **versions}
+        run = {unit: spent for unit, spent in self._spent.items() if spent.fits}
+        rows = self._choices, self._curves, self._duels
+        return Found(self.name, *rows, about, self._full, run)
+
+
+def _write(found: Found, folder: Path) -> None:
+    pd.Series(_lines(found), name="value").to_csv(
+        folder / f"{found.name}-about.csv", index_label="key"
+    )
+    choices = pd.DataFrame(found.choices)
+    for suffix, frame in (
+        ("", choices[[*FIRST, *(c for c in choices if c not in FIRST)]]),
+        ("-curves", pd.DataFrame(found.curves)),
+        ("-duels", pd.DataFrame(found.duels)),
+    ):
+        path = folder / f"{found.name}{suffix}.csv"
+        path.unlink(missing_ok=True)
+        if len(frame):
+            frame.to_csv(path, index=False, float_format="%.5g")
+
+
+def _lines(found: Found) -> dict[str, Any]:
+    """What is said about a data set, in the order of the file."""
+    last = {key: found.about[key] for key in VERSIONS}
+    first = {k: v for k, v in found.about.items() if k not in last and k != "level"}
+    spent = found.spent.items()
+    return {
+        **first,
+        **{f"split {s} {key}": v for s, full in found.full.items() for key, v in full.items()},
+        "level": found.about["level"],
+        **{f"split {s} fits of {m}": str(mine) for (s, m), mine in spent},
+        **{f"split {s} minutes of {m}": round(mine.minutes, 3) for (s, m), mine in spent},
+        **last,
+    }
 
 
 @dataclass(frozen=True)
@@ -144,6 +184,32 @@ class Tables:
     def methods(self) -> list[str]:
         """Methods that have results, in the order of the tables."""
         return list(self.choices.method.unique())
+
+    @property
+    def spent(self) -> dict[Unit, Spent]:
+        """Fits and minutes, by split and method."""
+        minutes = self.by_split("minutes of ")
+        found = {}
+        for unit, text in self.by_split("fits of ").items():
+            fits, _, of = text.partition(" of ")
+            found[unit] = Spent(int(fits), int(of or fits), float(minutes[unit]))
+        return found
+
+    def found(self) -> Found:
+        """The tables as rows, to be merged with those of a run."""
+        full: dict[int, dict[str, str]] = {}
+        for (split, what), number in self.by_split("full model ").items():
+            full.setdefault(split, {})[f"full model {what}"] = number
+        about = {k: v for k, v in self.about.items() if not k.startswith("split ")}
+        choices, curves, duels = (
+            frame.to_dict("records") for frame in (self.choices, self.curves, self.duels)
+        )
+        return Found(self.name, choices, curves, duels, about, full, self.spent)
+
+    def by_split(self, words: str) -> dict[tuple[int, str], str]:
+        """Entries of ``about`` whose key says a split and then these words, by the split and the rest of the key."""
+        found = {re.match(rf"split (\d+) {words}(.*)", key): key for key in self.about}
+        return {(int(m[1]), m[2]): self.about[key] for m, key in found.items() if m}
 
     def starting(self, words: str) -> dict[str, str]:
         """Entries of ``about`` whose key starts so, by the rest of the key."""
