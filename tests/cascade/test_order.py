@@ -47,7 +47,7 @@ def judge_of(costs, n=1500, seed=0, refit=False):
             n_classes=2,
             patience=60,
         )
-    return NetworkJudge(**common, network=network, Z=Z[half:])
+    return NetworkJudge(**common, networks=(network,), Z=Z[half:])
 
 
 @pytest.fixture(scope="module")

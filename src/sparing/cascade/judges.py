@@ -1,6 +1,6 @@
 """What a stage on any set of columns would be worth, without fitting every one of them properly.
 
-Two judges: a network trained once on random sets of columns, which answers for thousands of sets in no time; and small
+Two judges: networks trained once on random sets of columns, which answer for thousands of sets in no time; and small
 copies of the full model, fitted on a few thousand rows for each set asked about, for data on which no network comes
 near the full model.
 """
@@ -20,7 +20,14 @@ from sparing._full_columns import ColumnUse
 from sparing._full_model import fitted
 from sparing._full_predictor import FullPredictor, output_of
 from sparing.cascade.exits import ByDoubt, StageScores, sorted_by_doubt
-from sparing.cascade.network import Booleans, Codes, Floats, MaskedNetwork, Singles
+from sparing.cascade.network import (
+    Booleans,
+    Codes,
+    Floats,
+    MaskedNetwork,
+    Singles,
+    mean_proba,
+)
 from sparing.cascade.offers import Offers
 
 _TREES = 60
@@ -119,24 +126,25 @@ class Judge(ABC):
 
 @dataclass(eq=False, kw_only=True)
 class NetworkJudge(Judge):
-    """Judges by a network trained on random sets of columns of other rows.
+    """Judges by networks trained on random sets of columns of other rows, whose answers are averaged.
 
     Attributes
     ----------
-    network : the network.
-    Z : held-out rows as its inputs.
+    networks : one or more, with the same inputs.
+    Z : held-out rows as their inputs.
     """
 
-    network: MaskedNetwork
+    networks: tuple[MaskedNetwork, ...]
     Z: Singles
 
     def proba(self, mask: Booleans) -> Floats:
         """Class probabilities of the held-out rows from some columns."""
-        return self.network.proba(self.Z, mask)
+        return mean_proba(self.networks, self.Z, mask)
 
     def worth(self, mask: Booleans, groups: list[Codes]) -> Floats:
         """How much the log-loss with some columns rises without each group of them."""
-        without = self.network.proba_without(self.Z, mask, groups)
+        each = [network.proba_without(self.Z, mask, groups) for network in self.networks]
+        without = np.mean(each, axis=0)
         return np.array([self.loss(proba) for proba in without]) - self.loss(self.proba(mask))
 
 

@@ -204,6 +204,7 @@ class CascadeLearner:
             full_cost=self._cost([], self._full_mask)[-1],
             full_error=self._full_error,
             own=own,
+            n_jobs=self._n_jobs,
             report=self.report,
         )
         order, prices = best_order(judge, self.report)
@@ -278,7 +279,7 @@ class CascadeLearner:
         found = dict[int, StageScores]()
         for i, (kind, masks) in enumerate(candidates):
             try:
-                proba = kind.honest(self._training, masks, (train, test))
+                proba = kind.honest(self._training, masks, (train, test), self._n_jobs)
             except StageError as error:
                 self.report(str(error))
                 continue

@@ -7,6 +7,7 @@ columns it says what any set is worth. ``training.py`` does the training.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -94,11 +95,22 @@ class MaskedNetwork:
         return cls(inputs, tuple(single[0]), tuple(single[1]))
 
 
+def mean_proba(networks: Sequence[MaskedNetwork], Z: Singles | Floats, mask: Booleans) -> Floats:
+    """Probabilities of several networks with the same inputs, averaged."""
+    return np.asarray(np.mean([network.proba(Z, mask) for network in networks], axis=0))
+
+
 @dataclass(frozen=True, eq=False)
 class MaskedPredictor:
-    """A stage of a cascade that answers with the shared network, from its own columns."""
+    """A stage of a cascade that answers with the shared networks, from its own columns.
 
-    network: MaskedNetwork
+    Attributes
+    ----------
+    networks : one or more, whose probabilities are averaged.
+    mask : columns of the stage.
+    """
+
+    networks: tuple[MaskedNetwork, ...]
     mask: Booleans
 
     @property
@@ -109,22 +121,30 @@ class MaskedPredictor:
     def predict_proba(self, X: Any) -> Floats:
         """Class probabilities."""
         # In double precision, so that a row alone and a row among others get the same answer to the last digits.
-        Z = self.network.inputs.transform(X, self.mask).astype(np.float64)
-        return self.network.proba(Z, self.mask)
+        Z = self.networks[0].inputs.transform(X, self.mask).astype(np.float64)
+        return mean_proba(self.networks, Z, self.mask)
 
     def stored(self) -> Stored:
-        """The network and the columns of the stage."""
-        return Stored(
-            "masked predictor", arrays={"mask": self.mask}, parts={"network": self.network}
-        )
+        """The networks and the columns of the stage."""
+        parts = dict(zip(_part_names(len(self.networks)), self.networks, strict=True))
+        return Stored("masked predictor", arrays={"mask": self.mask}, parts=parts)
 
     @classmethod
     def restored(cls, stored: Stored) -> MaskedPredictor:
         """The predictor again."""
-        network = stored.part("network", MaskedNetwork)
+        names = _part_names(max(1, len(stored.parts)))
+        networks = tuple(stored.part(name, MaskedNetwork) for name in names)
         mask = stored.array("mask", kind="b")
-        if len(mask) != network.inputs.n_columns:
+        inputs, classes = networks[0].inputs, len(networks[0].biases[-1])
+        if len(mask) != inputs.n_columns:
             raise ValueError(
                 f"The mask of a stage has {len(mask)} columns, its network another number."
             )
-        return cls(network, mask)
+        if any(n.inputs is not inputs or len(n.biases[-1]) != classes for n in networks):
+            raise ValueError("Networks of a stage must have the same inputs and classes.")
+        return cls(networks, mask)
+
+
+def _part_names(n: int) -> list[str]:
+    """Names of n networks in a stored stage; of one alone as before there were several."""
+    return ["network", *(f"network_{i}" for i in range(2, n + 1))]

@@ -29,12 +29,26 @@ from sparing._full_predictor import FullPredictor, output_of
 from sparing._routed import Training
 from sparing._rows import take_rows
 from sparing.cascade.inputs import NetworkInputs
-from sparing.cascade.network import Booleans, MaskedNetwork, MaskedPredictor, Singles
+from sparing.cascade.network import (
+    Booleans,
+    MaskedNetwork,
+    MaskedPredictor,
+    Singles,
+    mean_proba,
+)
 from sparing.cascade.training import train_network
 
 Floats = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 Report = Callable[[str], None]
+Networks = tuple[MaskedNetwork, ...]
+
+_MEMBERS = 2
+"""Networks of a fold, whose answers are averaged.
+
+On Letters' validation rows (two splits) two cost 3 to 5% less at half a point of error than one, and less than one that
+is trained twice as long or four that are trained half as long.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,21 +131,23 @@ class OwnModels:
         use = _use_in_table(predictor.use, columns, training.X.shape[1])
         return replace(predictor, use=use, classes=np.arange(n_classes)), honest
 
-    def honest(self, training: Training, masks: Sequence[Booleans], fold: Any) -> Floats:
+    def honest(
+        self, training: Training, masks: Sequence[Booleans], fold: Any, n_jobs: int | None = None
+    ) -> Floats:
         """Probabilities of one fold's test rows: of shape (n_masks, n_test, n_classes)."""
+        stages = (delayed(self._honest)(training, np.flatnonzero(mask), fold) for mask in masks)
+        return np.array(Parallel(n_jobs=n_jobs)(stages))
+
+    def _honest(self, training: Training, columns: NDArray[np.intp], fold: Any) -> Floats:
         train, test = fold
         part = _part(training, train)
-        out = []
-        for mask in masks:
-            columns = np.flatnonzero(mask)
-            rows = _safe_indexing(part.X, columns, axis=1)
-            with self._explained(columns):
-                model = fitted(self.estimator, rows, part.y, part.weight, training.seed)
-            use = ColumnUse(training.X.shape[1], columns, inputs=columns)
-            known = np.arange(len(training.classes))
-            predictor = FullPredictor(model, output_of(model), known, use)
-            out.append(predictor.predict_proba(take_rows(training.X, test)))
-        return np.array(out)
+        rows = _safe_indexing(part.X, columns, axis=1)
+        with self._explained(columns):
+            model = fitted(self.estimator, rows, part.y, part.weight, training.seed)
+        use = ColumnUse(training.X.shape[1], columns, inputs=columns)
+        known = np.arange(len(training.classes))
+        predictor = FullPredictor(model, output_of(model), known, use)
+        return predictor.predict_proba(take_rows(training.X, test))
 
     @contextmanager
     def _explained(self, columns: NDArray[np.intp]) -> Iterator[None]:
@@ -145,13 +161,14 @@ class OwnModels:
 
 
 class SharedNetwork:
-    """One network for all stages, trained with the columns of later stages taken away."""
+    """Networks for all stages, trained with the columns of later stages taken away, whose answers are averaged."""
 
     name = "shared network"
 
     def __init__(self, inputs: NetworkInputs, Z: Singles) -> None:
         self.inputs = inputs
         self.Z = Z
+        self._known: dict[tuple[bytes, bytes], Networks] = {}
 
     def fit(
         self,
@@ -161,38 +178,59 @@ class SharedNetwork:
         n_jobs: int | None,
         report: Report,
     ) -> StageModels:
-        """Train on all rows and on the training rows of every fold."""
-        every = np.arange(len(training.y))
-        report(f"{self.name}: {1 + len(folds)} fits for {len(masks)} stages")
-        network, *others = Parallel(n_jobs=n_jobs)(
-            delayed(self._train)(training, masks, rows)
-            for rows in [every, *(train for train, _ in folds)]
-        )
-        proba = np.empty((len(masks), len(every), len(training.classes)))
-        for (_, test), other in zip(folds, others, strict=True):
-            proba[:, test] = [other.proba(self.Z[test], mask) for mask in masks]
-        predictors = tuple(MaskedPredictor(network, mask) for mask in masks)
+        """Train on the training rows of every fold: what all of these networks say together is the answer.
+
+        A network trained on all rows would be surer of itself than those that exits are tuned by. On Letters, where
+        exits tuned to lose one point lost 2.1 with two such networks on validation rows, they lose 1.5 with the ten of
+        the folds, at 0.1 to 0.3 columns less for the same accuracy.
+        """
+        report(f"{self.name}: {_MEMBERS} x {len(folds)} fits for {len(masks)} stages")
+        by_fold = self._trained(training, masks, [train for train, _ in folds], n_jobs)
+        proba = np.empty((len(masks), len(training.y), len(training.classes)))
+        for (_, test), networks in zip(folds, by_fold, strict=True):
+            proba[:, test] = self._say(networks, test, masks)
+        together = tuple(network for networks in by_fold for network in networks)
+        predictors = tuple(MaskedPredictor(together, mask) for mask in masks)
         return StageModels(predictors, proba, self.name)
 
-    def honest(self, training: Training, masks: Sequence[Booleans], fold: Any) -> Floats:
+    def honest(
+        self, training: Training, masks: Sequence[Booleans], fold: Any, n_jobs: int | None = None
+    ) -> Floats:
         """Probabilities of one fold's test rows: of shape (n_masks, n_test, n_classes)."""
         train, test = fold
-        network = self._train(training, masks, train)
-        return np.array([network.proba(self.Z[test], mask) for mask in masks])
+        (networks,) = self._trained(training, masks, [train], n_jobs)
+        return self._say(networks, test, masks)
 
-    def _train(
-        self, training: Training, masks: Sequence[Booleans], rows: NDArray[np.intp]
-    ) -> MaskedNetwork:
-        part = _part(training, rows)
-        return train_network(
-            self.inputs,
-            self.Z[rows],
-            part.y,
-            len(training.classes),
-            np.array(masks),
-            weight=part.weight,
-            seed=training.seed or 0,
+    def _say(self, networks: Networks, rows: NDArray[np.intp], masks: Sequence[Booleans]) -> Floats:
+        return np.array([mean_proba(networks, self.Z[rows], mask) for mask in masks])
+
+    def _trained(
+        self,
+        training: Training,
+        masks: Sequence[Booleans],
+        parts: Sequence[NDArray[np.intp]],
+        n_jobs: int | None,
+    ) -> list[Networks]:
+        """Networks of every part of the rows; those of a fold that was looked at before are known already."""
+        sets = np.array(masks)
+        keys = [(sets.tobytes(), rows.tobytes()) for rows in parts]
+        new = {k: rows for k, rows in zip(keys, parts, strict=True) if k not in self._known}
+        found = Parallel(n_jobs=n_jobs)(
+            delayed(train_network)(
+                self.inputs,
+                self.Z[rows],
+                training.y[rows],
+                len(training.classes),
+                sets,
+                weight=None if training.weight is None else training.weight[rows],
+                seed=(training.seed or 0) + member,
+            )
+            for rows in new.values()
+            for member in range(_MEMBERS)
         )
+        for i, key in enumerate(new):
+            self._known[key] = tuple(found[_MEMBERS * i : _MEMBERS * (i + 1)])
+        return [self._known[key] for key in keys]
 
 
 def cloneable(estimator: Any) -> Any:

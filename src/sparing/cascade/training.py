@@ -1,6 +1,8 @@
 """Training of the network that knows sets of columns: Adam on rows from which columns were taken away.
 
-Every batch sees fresh masks, drawn from a table. Deep and narrow is the better bargain here: on Letters' validation
+Every batch sees fresh masks, drawn from a table, and values that are a little off: on Letters' validation rows (two
+splits, two seeds) noise of a tenth of a standard deviation saves 3% of the cost at half a point of error, and is
+harmful from a fifth on. Deep and narrow is the better bargain here: on Letters' validation
 rows, four layers of 128 (two seeds) cost 2% more to 10% less at equal error than two of 256, for three quarters of the
 arithmetic. ``MLPClassifier`` has no schedule for Adam's rate and would have to be shown copies of all rows block by
 block, which took half as long again.
@@ -27,6 +29,7 @@ _VISITS = (4_000, 5_000_000)
 """Rows shown to the network in all: at least and at most."""
 _RATE, _LAST_RATE = 2e-3, 0.02
 """Adam's largest step, and the part of it that is left at the end."""
+_NOISE = 0.1
 _DECAYS = 0.9, 0.999
 _SMALL = 1e-8
 
@@ -41,6 +44,7 @@ def train_network(
     weight: Floats | None = None,
     width: int = _WIDTH,
     visits: int | None = None,
+    noise: float = _NOISE,
     seed: int = 0,
 ) -> MaskedNetwork:
     """Train a network on rows with columns taken away.
@@ -55,6 +59,7 @@ def train_network(
     weight : weights of the rows.
     width : of the hidden layers.
     visits : rows shown in all; None goes by the number of rows.
+    noise : standard deviation of what is added to the inputs of every visit, which have one of about 1.
     seed : of batches, masks and weights.
     """
     n, n_inputs = Z.shape
@@ -68,7 +73,10 @@ def train_network(
     rows_in = np.empty((size, n_inputs + masks.shape[1]), dtype=np.float32)
     for step, rows in enumerate(_batches(n, size, steps, rng)):
         drawn = rng.integers(0, len(masks), size)
-        np.multiply(Z[rows], by_input[drawn], out=rows_in[:, :n_inputs])
+        values = rng.standard_normal((size, n_inputs), dtype=np.float32)
+        values *= noise
+        values += Z[rows]
+        np.multiply(values, by_input[drawn], out=rows_in[:, :n_inputs])
         rows_in[:, n_inputs:] = masks[drawn]
         layers.step(layers.gradients(rows_in, y[rows], shares[rows]), _rate(step, steps))
     return MaskedNetwork(inputs, tuple(layers.weights), tuple(layers.biases))
