@@ -21,6 +21,8 @@ RIVALS = {
     "authors GreedyMiser": ("greedy-miser",),
 }
 """Points of the authors' code, and which of our methods are set beside them."""
+ACQUIRERS = {"GDFS": (CHAMPION,), "DIME": (CHAMPION,)}
+"""Methods that choose the next column row by row, measured elsewhere, and what is set beside them."""
 
 
 def write_report(folder: Path, path: Path) -> None:
@@ -133,7 +135,15 @@ def _section(tables: Tables, picture: str) -> list[str]:
         parts += [
             "Beside points of the authors' published code (`paper/authors.csv` says how they were measured): the "
             "system that validation chooses at the same cost.",
-            _authors(tables.curves[tables.curves.split == 0], about["family"]),
+            _beside(tables.curves, published("authors"), about["family"], RIVALS),
+        ]
+    elsewhere = published("acquisition")
+    if (elsewhere.data == about["family"]).any() and CHAMPION in tables.methods:
+        parts += [
+            "Beside points of methods that choose the next column row by row (`paper/acquisition.csv` says how they "
+            f"were measured; they have no full model behind them): the {CHAMPION} that validation chooses at the same "
+            "cost.",
+            _beside(tables.curves, elsewhere, about["family"], ACQUIRERS),
         ]
     parts += _missing(tables)
     costs = ", ".join(
@@ -214,9 +224,11 @@ def _apart(choices: pd.DataFrame) -> pd.Series:
     return stage & choices.budget.isin(budgets) & choices.low.isna()
 
 
-def _authors(curves: pd.DataFrame, family: str) -> str:
-    points = published("authors")
-    curves = curves[curves.accounting == "stage"]
+def _beside(
+    curves: pd.DataFrame, points: pd.DataFrame, family: str, rivals: Mapping[str, Sequence[str]]
+) -> str:
+    """Points measured elsewhere on the own split, and what our methods reach there at the same cost."""
+    curves = curves[(curves.accounting == "stage") & (curves.split == 0)]
     lines = []
     for point in points[points.data.str.startswith(family)].itertuples():
         line = {
@@ -224,7 +236,7 @@ def _authors(curves: pd.DataFrame, family: str) -> str:
             "their cost": f"{point.test_cost:.2f}",
             "their accuracy": f"{point.test_accuracy:.4f}",
         }
-        for number, method in enumerate(RIVALS[point.method]):
+        for number, method in enumerate(rivals[point.method]):
             mine = curves[(curves.method == method) & (curves.validation_cost <= point.test_cost)]
             who = "ours" if number == 0 else "ours, as in the paper"
             if len(mine):
