@@ -1,4 +1,4 @@
-"""Which model per stage: one fitted for each set of columns, or one network for all of them.
+"""Which model per stage: one fitted for each set of columns, or networks that serve all of them.
 
 Either way every stage also gets out-of-fold probabilities on the training rows, in the same folds: exits tuned on
 in-sample scores would trust the cheap stages blindly.
