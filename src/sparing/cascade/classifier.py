@@ -42,8 +42,8 @@ class CascadeClassifier(RoutedClassifier):
     stage_estimator : {"auto", "own", "shared"}, classifier, or list of these, default="auto"
         Model of the stages: ``"own"`` is the full model's kind, fitted for each stage on its columns; ``"shared"`` are
         small networks that serve all stages, trained with the columns of later stages taken away, two per fold, whose
-        answers are averaged; a classifier is cloned for each stage. Of a list the best on held-out rows is taken; ``"auto"`` is ``["own", "shared"]``, or ``"own"`` if
-        a network errs far more often than the full model.
+        answers are averaged; a classifier is cloned for each stage. Of a list the best on held-out rows is taken;
+        ``"auto"`` is ``["own", "shared"]``, or ``"own"`` if networks err far more often than the full model.
     tolerance : float, default=0.005
         The fitted system is the cheapest whose out-of-fold accuracy is within this of the full model's.
     round_trip_price : float, default=0.0
