@@ -272,11 +272,13 @@ def test_many_classes_and_weights():
     assert clf.score(X, labels) > 0.85
 
 
-def test_progress_goes_to_standard_error(capsys):
-    cascade(stage_estimator="own", verbose=1, n_stages=2).fit(X, Y)
+@pytest.mark.parametrize("kind", ["own", "shared"])
+def test_progress_with_the_time_left_goes_to_standard_error(capsys, kind):
+    cascade(stage_estimator=kind, verbose=1, n_stages=3).fit(X, Y)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "stage 1 of" in err
+    assert "1 of" in err
+    assert "s left" in err
 
 
 def test_an_interrupt_keeps_the_stages_that_are_fitted():

@@ -136,7 +136,7 @@ class CascadeClassifier(RoutedClassifier):
             round_trip_price=self.round_trip_price,
             cv=self.cv,
             n_jobs=self.n_jobs,
-            verbose=bool(self.verbose),
+            verbose=self.verbose,
         )
         if self.stages is None:
             learnt = learner.found()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparing._full_model import FullModel, default_full_model
+from sparing._progress import Progress
 from sparing._routed import Training
 from sparing._rows import take_rows
 from sparing.cascade.exits import StageScores, telling_prices
@@ -94,7 +93,7 @@ class CascadeLearner:
         round_trip_price: float,
         cv: Any,
         n_jobs: int | None,
-        verbose: bool,
+        verbose: int,
     ) -> None:
         self._training = training
         self._full = full
@@ -103,19 +102,13 @@ class CascadeLearner:
         self._limit = None if n_stages is None else n_stages - 1
         self._trip = round_trip_price
         self._n_jobs = n_jobs
-        self._verbose = verbose
-        self._began = time.perf_counter()
+        self._progress = Progress(verbose)
+        self.report = self._progress.say
         self._folds: Folds = folds_for(cv, training.y, training.seed)
         self._behind = 0.0
         self._full_error = (full.proba.argmax(axis=1) != training.y).astype(float)
         self._full_mask = np.zeros(training.X.shape[1], dtype=bool)
         self._full_mask[np.concatenate([stage.columns for stage in full.stages])] = True
-
-    def report(self, text: str) -> None:
-        """Say what is being done, and since when."""
-        if self._verbose:
-            passed = time.perf_counter() - self._began
-            print(f"[cascade {passed:6.1f} s] {text}", file=sys.stderr)
 
     # -- the two ways ---------------------------------------------------------------------------
 
@@ -140,7 +133,7 @@ class CascadeLearner:
             return self._without_stages()
         best = self._best(candidates)
         kind, masks = candidates[best]
-        models = kind.fit(training, masks, self._folds, self._n_jobs, self.report)
+        models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
         scores = self._scores(models.proba, masks, np.arange(len(training.y)))
         kept = drop_stages(scores, _wider(telling_prices(scores)), self._most, self._trip)
         names = [_stage_name(offers, order[:length]) for length in by_kind[best][1]]
@@ -158,7 +151,7 @@ class CascadeLearner:
         names, masks = list(stages), list(stages.values())
         candidates = [(kind, masks) for kind in self._kinds()]
         kind = candidates[self._best(candidates)][0]
-        models = kind.fit(training, masks, self._folds, self._n_jobs, self.report)
+        models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
         done = len(models.predictors)
         scores = self._scores(models.proba, masks[:done], np.arange(len(training.y)))
         kept = list(range(done + 1))

@@ -10,7 +10,7 @@ Forest, whose fully grown trees trust such a column too much, they fell by 1.2 t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +26,7 @@ from sklearn.utils import _safe_indexing
 from sparing._full_columns import ColumnUse, unwrapped
 from sparing._full_model import fit_full_model, fitted, folds_of
 from sparing._full_predictor import FullPredictor, output_of
+from sparing._progress import Progress
 from sparing._routed import Training
 from sparing._rows import take_rows
 from sparing.cascade.inputs import NetworkInputs
@@ -40,7 +41,6 @@ from sparing.cascade.training import train_network
 
 Floats = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
-Report = Callable[[str], None]
 Networks = tuple[MaskedNetwork, ...]
 
 _MEMBERS = 2
@@ -85,23 +85,24 @@ class OwnModels:
         masks: Sequence[Booleans],
         folds: Folds,
         n_jobs: int | None,
-        report: Report,
+        progress: Progress,
     ) -> StageModels:
         """Fit and cross-fit a model for every mask; interrupted, those that are complete are kept."""
         predictors = list[FullPredictor]()
         proba = list[Floats]()
-        for k, mask in enumerate(masks):
-            columns = np.flatnonzero(mask)
-            report(f"stage {k + 1} of {len(masks)}: {self.name} on {len(columns)} columns")
-            try:
-                predictor, honest = self._stage(training, columns, folds, n_jobs)
-            except KeyboardInterrupt:
-                if not predictors:
-                    raise
-                report(f"interrupted: going on with the {len(predictors)} stages that are fitted")
-                break
-            predictors.append(predictor)
-            proba.append(honest)
+        with progress.of([float(mask.sum()) for mask in masks]):
+            for k, mask in enumerate(masks):
+                columns = np.flatnonzero(mask)
+                try:
+                    predictor, honest = self._stage(training, columns, folds, n_jobs)
+                except KeyboardInterrupt:
+                    if not predictors:
+                        raise
+                    progress.say(f"interrupted: going on with {len(predictors)} stages")
+                    break
+                predictors.append(predictor)
+                proba.append(honest)
+                progress.done(k, f"stages, {self.name} on {len(columns)} columns")
         return StageModels(tuple(predictors), np.array(proba), self.name)
 
     def _stage(
@@ -176,7 +177,7 @@ class SharedNetwork:
         masks: Sequence[Booleans],
         folds: Folds,
         n_jobs: int | None,
-        report: Report,
+        progress: Progress,
     ) -> StageModels:
         """Train on the training rows of every fold: what all of these networks say together is the answer.
 
@@ -184,8 +185,7 @@ class SharedNetwork:
         exits tuned to lose one point lost 2.1 with two such networks on validation rows, they lose 1.5 with the ten of
         the folds, at 0.1 to 0.3 columns less for the same accuracy.
         """
-        report(f"{self.name}: {_MEMBERS} x {len(folds)} fits for {len(masks)} stages")
-        by_fold = self._trained(training, masks, [train for train, _ in folds], n_jobs)
+        by_fold = self._trained(training, masks, [train for train, _ in folds], n_jobs, progress)
         proba = np.empty((len(masks), len(training.y), len(training.classes)))
         for (_, test), networks in zip(folds, by_fold, strict=True):
             proba[:, test] = self._say(networks, test, masks)
@@ -198,7 +198,7 @@ class SharedNetwork:
     ) -> Floats:
         """Probabilities of one fold's test rows: of shape (n_masks, n_test, n_classes)."""
         train, test = fold
-        (networks,) = self._trained(training, masks, [train], n_jobs)
+        (networks,) = self._trained(training, masks, [train], n_jobs, Progress(verbose=0))
         return self._say(networks, test, masks)
 
     def _say(self, networks: Networks, rows: NDArray[np.intp], masks: Sequence[Booleans]) -> Floats:
@@ -210,12 +210,13 @@ class SharedNetwork:
         masks: Sequence[Booleans],
         parts: Sequence[NDArray[np.intp]],
         n_jobs: int | None,
+        progress: Progress,
     ) -> list[Networks]:
         """Networks of every part of the rows; those of a fold that was looked at before are known already."""
         sets = np.array(masks)
         keys = [(sets.tobytes(), rows.tobytes()) for rows in parts]
         new = {k: rows for k, rows in zip(keys, parts, strict=True) if k not in self._known}
-        found = Parallel(n_jobs=n_jobs)(
+        fits = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(train_network)(
                 self.inputs,
                 self.Z[rows],
@@ -228,6 +229,11 @@ class SharedNetwork:
             for rows in new.values()
             for member in range(_MEMBERS)
         )
+        found = list[MaskedNetwork]()
+        with progress.of([1.0] * (_MEMBERS * len(new))):
+            for i, network in enumerate(fits):
+                found.append(network)
+                progress.done(i, f"{self.name}, {len(masks)} stages")
         for i, key in enumerate(new):
             self._known[key] = tuple(found[_MEMBERS * i : _MEMBERS * (i + 1)])
         return [self._known[key] for key in keys]
