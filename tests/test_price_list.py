@@ -107,7 +107,7 @@ def test_a_price_is_a_number(price):
         ({"prices": [[1, 2]]}, r"shape \(1, 2\)"),
         ({"prices": THYROID}, r"shape \(\)"),
         ({"prices": pd.Series([1, 2], index=["a", "a"])}, "names a column twice"),
-        ({"shared": {"draw": (1, ["a", "tsh"])}}, "'draw' names column 'tsh' is not known"),
+        ({"shared": {"draw": (1, ["a", "tsh"])}}, "'draw': column 'tsh' is not known"),
         ({"shared": {"draw": (1, [])}}, "'draw' has no columns"),
         ({"shared": {"draw": 1}}, r"'draw' is \(price, columns\)"),
         ({"shared": {"draw": (1, 2)}}, r"'draw' is \(price, columns\)"),
@@ -126,12 +126,12 @@ def test_a_price_is_a_number(price):
         ({"shared": {"draw": "a"}}, r"'draw' is \(price, columns\)"),
         ({"shared": {"draw": (["a", "b"], 2.1)}}, r"'draw' is \(price, columns\)"),
         ({"shared": {"draw": ()}}, r"'draw' is \(price, columns\)"),
-        ({"derived": {"FTI": ["TT4"]}}, "'FTI' names column 'TT4' is not known"),
+        ({"derived": {"FTI": ["TT4"]}}, "'FTI': column 'TT4' is not known"),
         ({"derived": {"FTI": []}}, "'FTI' names no inputs"),
         ({"derived": {"FTI": 3}}, "'FTI' is a list of columns"),
         ({"derived": 5}, "derived is a mapping by name"),
         ({"derived": {"x": ["a"]}, "shared": {"x": (1, ["a"])}}, "'x' has the name of a column"),
-        ({"prices": [1, 2], "derived": {2: [0]}}, "Derived column 2 names column 2 is not known"),
+        ({"prices": [1, 2], "derived": {2: [0]}}, "Derived column 2: column 2 is not known"),
     ],
 )
 def test_bad_price_lists_name_the_culprit(arguments, message):

@@ -72,6 +72,7 @@ def fit_full_model(
     y: NDArray[Any],
     *,
     cv: Any = 5,
+    out_of_bag: bool | None = None,
     sample_weight: Floats | None = None,
     full_proba: Any = None,
     random_state: int | None = None,
@@ -84,7 +85,9 @@ def fit_full_model(
     estimator : None (a forest), a classifier, or a legacy model: a ``FrozenEstimator``, a fitted classifier, or any
         object with ``predict_proba``, ``decision_function`` or just ``predict`` and no ``fit``.
     X, y : training rows and labels.
-    cv : folds of the out-of-fold probabilities; unused for legacy models and forests with ``oob_score=True``.
+    cv : folds of the out-of-fold probabilities; unused for legacy models.
+    out_of_bag : whether a forest with ``oob_score=True`` is judged by its out-of-bag rows instead; None: if ``cv`` is
+        a number. Whoever gives folds has a reason, such as rows that belong together, which a bag tears apart.
     full_proba : honest probabilities of f0 on these rows, if already known: nothing is cross-fitted then, and with
         ``estimator=None`` f0 is a system known only by its logs.
     """
@@ -114,7 +117,12 @@ def fit_full_model(
             answers = answers.adjusted(answers.raw(take_rows(X, some)), proba[some], None)
         return FullModel(_stages(answers), classes, proba, model)
 
-    raw = answers.raw(X) if legacy else _out_of_bag(model, y, classes)
+    by_bag = isinstance(cv, int | np.integer) if out_of_bag is None else out_of_bag
+    raw = None
+    if legacy:
+        raw = answers.raw(X)
+    elif by_bag:
+        raw = _out_of_bag(model, y, classes)
     if raw is None:
         raw = _out_of_fold(
             estimator, X, y, classes, answers.output, cv, sample_weight, random_state, n_jobs
@@ -219,6 +227,10 @@ def _out_of_fold(
 
 def folds_of(cv: Any, y: NDArray[Any], random_state: int | None) -> BaseCrossValidator:
     """A splitter; a number gives stratified, shuffled folds whatever the rarest class."""
+    if hasattr(cv, "__next__"):
+        raise TypeError(
+            "cv is an iterator, which can be read once only, and folds are needed several times: give list(cv)."
+        )
     if not isinstance(cv, int | np.integer):
         return check_cv(cv, y, classifier=True)
     if cv < 2:

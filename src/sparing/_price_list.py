@@ -92,7 +92,7 @@ def _shared_item(
     unknown = [c for c in members if c not in columns]
     if unknown:
         raise ValueError(
-            unknown_names(f"Shared item {name!r} names column", unknown, columns)
+            unknown_names(f"Shared item {name!r}: column", unknown, columns)
             + " A column that costs nothing but the shared item has the private price 0."
         )
     if not members:
@@ -112,9 +112,7 @@ def derived_columns(derived: Any, columns: Mapping[Any, Any]) -> Derived:
             ) from None
         unknown = [c for c in (column, *inputs) if c not in columns]
         if unknown:
-            raise ValueError(
-                unknown_names(f"Derived column {column!r} names column", unknown, columns)
-            )
+            raise ValueError(unknown_names(f"Derived column {column!r}: column", unknown, columns))
         if not inputs:
             raise ValueError(f"Derived column {column!r} names no inputs.")
         out[column] = inputs

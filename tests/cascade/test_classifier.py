@@ -11,10 +11,11 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sparing import CascadeClassifier, FeatureCosts, Frontier
+from sparing import CascadeClassifier, FeatureCosts, Frontier, FrontierDisplay
 from sparing.cascade.network import MaskedPredictor
 
 
@@ -291,7 +292,8 @@ def test_an_interrupt_keeps_the_stages_that_are_fitted():
                 raise KeyboardInterrupt
             return super().fit(X, y, sample_weight)
 
-    clf = cascade(stages=[[0], [0, 1]], stage_estimator=Slow()).fit(X, Y)
+    with pytest.warns(UserWarning, match="1 of 2 stages"):
+        clf = cascade(stages=[[0], [0, 1]], stage_estimator=Slow()).fit(X, Y)
     assert len(clf.stages_) == 2
     Slow.fits = 5
     with pytest.raises(KeyboardInterrupt):
@@ -305,3 +307,60 @@ def test_of_too_many_given_stages_those_that_earn_most_are_kept():
     assert len(clf.stages_) == 2
     assert clf.acquisition_cost(X).mean() < sum(COSTS)
     assert len(cascade(stages=stages, stage_estimator="own").fit(X, Y).stages_) == 4
+
+
+def test_given_folds_are_kept_to_by_forests_with_out_of_bag_scores():
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(60), 6)
+    rows = rng.normal(size=(60, 3))[group] + 0.01 * rng.normal(size=(360, 3))
+    noise = rng.integers(0, 2, 60)[group]
+    forest = RandomForestClassifier(30, oob_score=True, random_state=0)
+    scores = {}
+    for name, cv in (
+        ("groups", list(GroupKFold(3).split(rows, noise, group))),
+        ("rows", 3),
+    ):
+        clf = CascadeClassifier(
+            forest, stages=[[0], [0, 1]], stage_estimator="own", cv=cv, random_state=0
+        ).fit(rows, noise)
+        scores[name] = clf.history_["score"]
+    assert (scores["groups"] < 0.7).all()
+    assert scores["rows"][-1] > 0.9
+
+
+def test_folds_that_can_be_read_once_are_refused_before_anything_is_searched():
+    with pytest.raises(TypeError, match=r"give list\(cv\)"):
+        cascade(cv=iter(KFold(3).split(X))).fit(X, Y)
+
+
+def test_other_prices_are_those_of_the_frontier_too(fitted):
+    for clf in fitted.values():
+        dear = clf.with_costs(np.multiply(10.0, COSTS))
+        assert np.allclose(dear.frontier_costs_, 10 * clf.frontier_costs_)
+        assert np.allclose(dear.history_["cost"], 10 * clf.history_["cost"])
+        budget = 5 * sum(COSTS)
+        cheap = clf.at(budget=budget / 10)
+        assert np.array_equal(dear.at(budget=budget).predict(X), cheap.predict(X))
+        free = clf.with_costs([0, 0, 0, 0, 1])
+        assert (np.diff(free.frontier_costs_) >= 0).all()
+
+
+@pytest.mark.parametrize("wish", [{"tolerance": np.nan}, {"budget": "much"}, {"budget": np.inf}])
+def test_wishes_that_are_no_numbers_are_refused(fitted, wish):
+    with pytest.raises(ValueError, match="give a finite number"):
+        fitted["own"].at(**wish)
+
+
+def test_items_are_named_once_and_stages_by_all_they_add():
+    costs = FeatureCosts([1.0, 1.0, 1.0, 1.0, 1.0], shared={"panel": (3.0, [1, 2])})
+    clf = cascade(feature_costs=costs, stage_estimator="own").fit(X, Y)
+    bought = [item for items in clf.order_ for item in items]
+    assert sorted(bought) == sorted(map(str, costs.items))
+    named = [name for stage in clf.stages_[:-1] for name in stage.name[2:].split(", ")]
+    assert len(named) == len(set(named) - {"…"}) + named.count("…")
+
+
+def test_a_cascade_of_several_gates_is_drawn(fitted):
+    clf = next(c for c in fitted.values() if len(c.stages_) > 2)
+    display = FrontierDisplay.from_estimator(clf, *make_rows(500, seed=2))
+    assert len(display.curves[0].costs) > 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -199,6 +200,9 @@ class CascadeClassifier(RoutedClassifier):
         check_is_fitted(self, "system_")
         if (tolerance is None) == (budget is None):
             raise ValueError("Give either tolerance or budget.")
+        for name, wish in (("tolerance", tolerance), ("budget", budget)):
+            if wish is not None and not (isinstance(wish, Real) and np.isfinite(float(wish))):
+                raise ValueError(f"{name} is {wish!r}: give a finite number.")
         if budget is None:
             assert tolerance is not None
             choice = self._within(tolerance)
@@ -211,6 +215,18 @@ class CascadeClassifier(RoutedClassifier):
                 )
             choice = min(affordable, key=lambda c: (c.error, c.cost))
         return self._with_system(self._thresholded(self.system_, choice))
+
+    def with_costs(self, feature_costs: Any) -> Self:
+        """A copy at other prices, its frontier too; nothing is refitted."""
+        other = super().with_costs(feature_costs)
+        system = other.system_
+        by_stage = system.costs.of(system.stage_columns()) + system.call_prices()
+        # A full model of several stages counts as one here.
+        costs = np.append(by_stage[: len(self._choices[0].thresholds)], by_stage[-1])
+        again = [replace(c, cost=float(np.dot(c.shares, costs))) for c in self._choices]
+        other._choices = sorted(again, key=lambda c: (c.cost, c.error))
+        other.history_ = {**self.history_, "cost": costs}
+        return other
 
     def _within(self, tolerance: float) -> Choice:
         """The cheapest choice within a tolerance of the full model; the best one when there is none."""

@@ -120,6 +120,12 @@ class StageScores:
         error = self.errors[stage, np.arange(len(stage))]
         return float(self.weight @ self.costs[stage]), float(self.weight @ error)
 
+    def choice(self, thresholds: Thresholds) -> Choice:
+        """Some thresholds with what they cost and miss."""
+        stage = self.answering(thresholds)
+        shares = np.bincount(stage, self.weight, minlength=len(self.costs))
+        return Choice(thresholds, *self.cost_and_error(thresholds), tuple(shares.tolist()))
+
     def only(self, stages: Sequence[int]) -> StageScores:
         """Some of the stages; the last one must be among them."""
         kept = np.array(stages, dtype=np.intp)
@@ -170,11 +176,12 @@ def sorted_by_doubt(doubt: Floats) -> ByDoubt:
 
 @dataclass(frozen=True)
 class Choice:
-    """Thresholds, and what they cost and miss on the rows they were tuned on."""
+    """Thresholds, what they cost and miss on the rows they were tuned on, and the share that each stage answers."""
 
     thresholds: Thresholds
     cost: float
     error: float
+    shares: tuple[float, ...]
 
 
 def trace(scores: StageScores, n: int = 60) -> list[Choice]:
@@ -186,14 +193,13 @@ def trace(scores: StageScores, n: int = 60) -> list[Choice]:
     it may not be, needs systems between the best one and the full model alone: these are added at the end.
     """
     if not len(scores.doubts):
-        cost, error = scores.cost_and_error(())
-        return [Choice((), cost, error)]
+        return [scores.choice(())]
     largest = float(scores.costs.max()) or 1.0
     found: dict[Thresholds, Choice] = {}
 
     def add(thresholds: Thresholds) -> None:
         if thresholds not in found:
-            found[thresholds] = Choice(thresholds, *scores.cost_and_error(thresholds))
+            found[thresholds] = scores.choice(thresholds)
 
     for price in np.logspace(0.5, -4, n) / largest:
         add(scores.thresholds(float(price)))
@@ -205,10 +211,9 @@ def trace(scores: StageScores, n: int = 60) -> list[Choice]:
     choices = _pareto(found.values())
     best, nobody = choices[-1].thresholds, (-np.inf,) * len(scores.doubts)
     for share in _CAREFUL:
-        thresholds = _between(scores, best, nobody, share)
-        cost, error = scores.cost_and_error(thresholds)
-        if cost > choices[-1].cost:
-            choices.append(Choice(thresholds, cost, error))
+        careful = scores.choice(_between(scores, best, nobody, share))
+        if careful.cost > choices[-1].cost:
+            choices.append(careful)
     return choices
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,7 @@ class CascadeLearner:
         self._progress = Progress(verbose)
         self.report = self._progress.say
         self._folds: Folds = folds_for(cv, training.y, training.seed)
+        self._out_of_bag = isinstance(cv, int | np.integer)
         self._behind = 0.0
         self._full_error = (full.proba.argmax(axis=1) != training.y).astype(float)
         self._full_mask = np.zeros(training.X.shape[1], dtype=bool)
@@ -136,13 +138,13 @@ class CascadeLearner:
         models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
         scores = self._scores(models.proba, masks, np.arange(len(training.y)))
         kept = drop_stages(scores, _wider(telling_prices(scores)), self._most, self._trip)
-        names = [_stage_name(offers, order[:length]) for length in by_kind[best][1]]
+        lengths = [by_kind[best][1][k] for k in kept[:-1]]
         return Learnt(
-            [names[k] for k in kept[:-1]],
+            [_stage_name(offers, order, *ends) for ends in pairwise([0, *lengths])],
             tuple(models.predictors[k] for k in kept[:-1]),
             scores.only(kept),
             models.name,
-            [offers.names(offer) for offer in order],
+            [_added(offers, order, k, k + 1) for k in range(len(order))],
         )
 
     def given(self, stages: Mapping[str, Booleans]) -> Learnt:
@@ -246,14 +248,14 @@ class CascadeLearner:
             elif isinstance(one, str) and one == "own":
                 model = self._own()
                 if model is not None:
-                    kinds.append(OwnModels(model))
+                    kinds.append(OwnModels(model, self._out_of_bag))
                 elif len(several) == 1:
                     raise TypeError(
                         f"{type(self._estimator).__name__} cannot be fitted again for every stage: give "
                         "stage_estimator a classifier, or 'shared'."
                     )
             elif hasattr(one, "fit"):
-                kinds.append(OwnModels(one))
+                kinds.append(OwnModels(one, self._out_of_bag))
             else:
                 raise TypeError(
                     f"stage_estimator is 'auto', 'own', 'shared', a classifier or a list of these, not {one!r}."
@@ -314,11 +316,15 @@ def _wider(prices: list[float]) -> list[float]:
     return [5 * max(prices), *prices]
 
 
-def _stage_name(offers: Offers, order: Sequence[int]) -> str:
-    """What the last purchase of an order adds."""
-    if not order:
-        return "free"
-    before = offers.items[list(order[:-1])].any(axis=0)
-    added = offers.items[order[-1]] & ~before
-    names = [str(offers.costs.items[i]) for i in np.flatnonzero(added)]
-    return "+ " + ", ".join(names[:2]) + ", …" * (len(names) > 2)
+def _added(offers: Offers, order: Sequence[int], start: int, end: int) -> list[str]:
+    """Items that an order buys between two of its places, those not bought before."""
+    before = offers.items[list(order[:start])].any(axis=0)
+    added = offers.items[list(order[start:end])].any(axis=0) & ~before
+    return [str(offers.costs.items[i]) for i in np.flatnonzero(added)]
+
+
+def _stage_name(offers: Offers, order: Sequence[int], start: int, end: int) -> str:
+    """What a stage buys on top of the one before it: its dearest items."""
+    prices = dict(zip(map(str, offers.costs.items), offers.costs.item_prices, strict=True))
+    names = sorted(_added(offers, order, start, end), key=lambda name: -prices[name])
+    return "+ " + ", ".join(names[:2]) + ", …" * (len(names) > 2) if names else "free"

@@ -10,6 +10,7 @@ Forest, whose fully grown trees trust such a column too much, they fell by 1.2 t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -72,10 +73,17 @@ class StageError(ValueError):
 
 
 class OwnModels:
-    """A clone of some estimator per stage, refitted on the stage's columns without any prices."""
+    """A clone of some estimator per stage, refitted on the stage's columns without any prices.
 
-    def __init__(self, estimator: Any) -> None:
+    Parameters
+    ----------
+    estimator : to be cloned.
+    out_of_bag : whether forests may be judged by their out-of-bag rows.
+    """
+
+    def __init__(self, estimator: Any, out_of_bag: bool = True) -> None:
         self.estimator = estimator
+        self.out_of_bag = out_of_bag
         last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
         self.name = type(last).__name__
 
@@ -98,7 +106,11 @@ class OwnModels:
                 except KeyboardInterrupt:
                     if not predictors:
                         raise
-                    progress.say(f"interrupted: going on with {len(predictors)} stages")
+                    warnings.warn(
+                        f"Interrupted: the cascade has the {len(predictors)} of {len(masks)} stages that were fitted.",
+                        UserWarning,
+                        stacklevel=2,
+                    )
                     break
                 predictors.append(predictor)
                 proba.append(honest)
@@ -115,6 +127,7 @@ class OwnModels:
                 rows,
                 training.y,
                 cv=folds,
+                out_of_bag=self.out_of_bag,
                 sample_weight=training.weight,
                 random_state=training.seed,
                 n_jobs=n_jobs,

@@ -138,7 +138,9 @@ class FrontierDisplay:
         if isinstance(kept, Frontier):
             frontier = kept.on(X, y)
         else:
-            systems = threshold_systems(estimator, X, n=n_thresholds)
+            # A cascade has thresholds of its own for every point, one gate alone is moved here.
+            several = hasattr(estimator, "staged_systems") and len(estimator.stages_) > 2
+            systems = estimator if several else threshold_systems(estimator, X, n=n_thresholds)
             frontier = Frontier.evaluate(systems, X, y, scoring=scoring)
         name = type(estimator).__name__ if name is None else name
         return cls.from_frontier(
