@@ -131,7 +131,7 @@ def test_a_cascade_tells_its_stages(rows, capsys):
     X, y = rows
     cascade = CascadeClassifier(stages=[[0], [0, 1]], stage_estimator="own", cv=2)
     budgeted(cascade, verbose=1).fit(X, y)
-    assert "stage 2 of 2" in capsys.readouterr().err
+    assert "2 of 2 fits" in capsys.readouterr().err
 
 
 def test_a_first_look_at_some_of_the_rows():

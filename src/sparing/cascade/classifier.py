@@ -76,12 +76,13 @@ class CascadeClassifier(RoutedClassifier):
     >>> from sparing import CascadeClassifier
     >>> from sparing.datasets import load_hypothyroid
     >>> data = load_hypothyroid()
+    >>> X, y = data.data[:1000], data.target[:1000]
     >>> clf = CascadeClassifier(feature_costs=data.costs, stage_estimator="own", cv=3, random_state=0)
-    >>> clf = clf.fit(data.data, data.target)
-    >>> bool(clf.acquisition_cost(data.data).mean() < 0.6 * data.costs.total)
+    >>> clf = clf.fit(X, y)
+    >>> bool(clf.acquisition_cost(X).mean() < 0.6 * data.costs.total)
     True
     >>> dearer = clf.at(tolerance=0.0)
-    >>> bool(dearer.acquisition_cost(data.data).mean() >= clf.acquisition_cost(data.data).mean())
+    >>> bool(dearer.acquisition_cost(X).mean() >= clf.acquisition_cost(X).mean())
     True
     """
 
