@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import softmax
 
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.network import Booleans, Codes, Floats, MaskedNetwork, Singles
@@ -73,13 +72,15 @@ def train_network(
     rows_in = np.empty((size, n_inputs + masks.shape[1]), dtype=np.float32)
     for step, rows in enumerate(_batches(n, size, steps, rng)):
         drawn = rng.integers(0, len(masks), size)
-        values = rng.standard_normal((size, n_inputs), dtype=np.float32)
-        values *= noise
-        values += Z[rows]
+        values = Z[rows]
+        if noise:
+            values += np.float32(noise) * rng.standard_normal(values.shape, dtype=np.float32)
         np.multiply(values, by_input[drawn], out=rows_in[:, :n_inputs])
         rows_in[:, n_inputs:] = masks[drawn]
-        layers.step(layers.gradients(rows_in, y[rows], shares[rows]), _rate(step, steps))
-    return MaskedNetwork(inputs, tuple(layers.weights), tuple(layers.biases))
+        layers.learn(rows_in, y[rows], shares[rows])
+        layers.step(_rate(step, steps))
+    copies = (tuple(view.copy() for view in views) for views in (layers.weights, layers.biases))
+    return MaskedNetwork(inputs, *copies)
 
 
 def _batches(n: int, size: int, steps: int, rng: np.random.Generator) -> Iterator[Codes]:
@@ -100,55 +101,73 @@ def _rate(step: int, steps: int) -> float:
 
 
 class _Layers:
-    """Weights and biases of a network of rectified layers, and Adam's moments of their gradients."""
+    """Weights and biases of a network of rectified layers, and Adam's moments of their gradients.
 
-    def __init__(self, sizes: list[int], rng: np.random.Generator) -> None:
+    Parameters, gradients and moments are each one flat array, of which those of a layer are views: a step of Adam is
+    then a dozen sweeps over arrays that are there already, and takes a fifth of the time of going layer by layer.
+    """
+
+    def __init__(
+        self, sizes: list[int], rng: np.random.Generator, dtype: type[np.floating] = np.float32
+    ) -> None:
         shapes = list(pairwise(sizes))
-        self.weights = [
-            (rng.standard_normal(shape) * np.sqrt(2 / shape[0])).astype(np.float32)
-            for shape in shapes
-        ]
+        n = sum(first * out + out for first, out in shapes)
+        self.parameters, self.gradient, self._mean, self._square, self._spare = np.zeros(
+            (5, n), dtype=dtype
+        )
+        self.weights, self.biases = _views(self.parameters, shapes)
+        self._of_weights, self._of_biases = _views(self.gradient, shapes)
+        for weight in self.weights:
+            weight[:] = rng.standard_normal(weight.shape) * np.sqrt(2 / len(weight))
         self.weights[-1] *= np.float32(0.1)  # at first all classes are about as likely
-        self.biases = [np.zeros(out, dtype=np.float32) for _, out in shapes]
-        self._moments = [(np.zeros_like(p), np.zeros_like(p)) for p in self.parameters]
         self._steps = 0
 
-    @property
-    def parameters(self) -> list[Singles]:
-        """Weights, then biases."""
-        return [*self.weights, *self.biases]
-
-    def gradients(self, rows: Singles, y: Codes, share: Floats) -> list[Singles]:
-        """Gradients of the mean log-loss, one per array of ``parameters``; ``share`` are weights of the rows."""
+    def learn(self, rows: Singles, y: Codes, share: Floats) -> None:
+        """Work out the gradients of the mean log-loss; ``share`` are weights of the rows."""
         hidden = [rows]
-        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+        for weight, bias in zip(self.weights, self.biases, strict=True):
             values = hidden[-1] @ weight
             values += bias
-            if i < len(self.weights) - 1:
+            if len(hidden) < len(self.weights):
                 np.maximum(values, 0, out=values)
             hidden.append(values)
-        gradient = softmax(hidden.pop(), axis=1)
+        gradient = hidden.pop()
+        gradient -= gradient.max(axis=1, keepdims=True)
+        np.exp(gradient, out=gradient)
+        gradient /= gradient.sum(axis=1, keepdims=True)
         gradient[np.arange(len(y)), y] -= 1
         gradient *= (share / len(y)).astype(np.float32)[:, None]
-        of_weights, of_biases = list[Singles](), list[Singles]()
         for i in range(len(self.weights) - 1, -1, -1):
-            of_weights.insert(0, hidden[i].T @ gradient)
-            of_biases.insert(0, gradient.sum(axis=0))
+            np.matmul(hidden[i].T, gradient, out=self._of_weights[i])
+            np.sum(gradient, axis=0, out=self._of_biases[i])
             if i:
                 gradient = gradient @ self.weights[i].T
                 gradient *= hidden[i] > 0
-        return [*of_weights, *of_biases]
 
-    def step(self, gradients: list[Singles], rate: float) -> None:
-        """One step of Adam (Kingma and Ba, 2015)."""
+    def step(self, rate: float) -> None:
+        """One step of Adam (Kingma and Ba, 2015) along the gradients."""
         self._steps += 1
         first, second = _DECAYS
-        start = rate / (1 - first**self._steps)
         scale = np.sqrt(1 - second**self._steps)
-        moments = zip(self.parameters, gradients, self._moments, strict=True)
-        for parameter, gradient, (mean, square) in moments:
-            mean *= first
-            mean += (1 - first) * gradient
-            square *= second
-            square += (1 - second) * (gradient * gradient)
-            parameter -= np.float32(start) * mean / (np.sqrt(square) / np.float32(scale) + _SMALL)
+        gradient, mean, square, spare = self.gradient, self._mean, self._square, self._spare
+        mean *= np.float32(first)
+        mean += np.multiply(gradient, np.float32(1 - first), out=spare)
+        square *= np.float32(second)
+        np.multiply(gradient, gradient, out=spare)
+        square += np.multiply(spare, np.float32(1 - second), out=spare)
+        np.sqrt(square, out=spare)
+        spare += np.float32(_SMALL * scale)
+        np.divide(mean, spare, out=spare)
+        spare *= np.float32(rate * scale / (1 - first**self._steps))
+        self.parameters -= spare
+
+
+def _views(flat: Singles, shapes: list[tuple[int, int]]) -> tuple[list[Singles], list[Singles]]:
+    """Weights and biases of every layer within one flat array."""
+    weights, biases, place = list[Singles](), list[Singles](), 0
+    for first, out in shapes:
+        weights.append(flat[place : place + first * out].reshape(first, out))
+        place += first * out
+        biases.append(flat[place : place + out])
+        place += out
+    return weights, biases
