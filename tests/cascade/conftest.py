@@ -5,8 +5,12 @@ from sparing.cascade import judging, training
 
 @pytest.fixture(autouse=True, scope="session")
 def short_training():
-    """Networks that have seen less and searches that try less: good enough for the data of these tests."""
-    before = training._VISITS, judging._PATIENCE
-    training._VISITS, judging._PATIENCE = (4_000, 30_000), 10
+    """Small networks that have seen less, and short searches: good enough for the data of these tests."""
+    quick = pytest.MonkeyPatch()
+    quick.setattr(training, "_VISITS", (4_000, 20_000))
+    quick.setattr(training, "_STEPS", 300)
+    quick.setattr(training, "_LAYERS", 2)
+    quick.setattr(training, "_WIDTH", 64)
+    quick.setattr(judging, "_PATIENCE", 10)
     yield
-    training._VISITS, judging._PATIENCE = before
+    quick.undo()

@@ -6,35 +6,14 @@ import pandas as pd
 import polars as pl
 import pytest
 from joblib import parallel_config
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
+from small_cascade import COSTS, FOREST, X, Y, cascade, make_rows
 from sparing import CascadeClassifier, FeatureCosts, Frontier, FrontierDisplay
 from sparing.cascade.network import MaskedPredictor
-
-
-def make_rows(n=900, seed=0):
-    """Column 0 decides most rows, columns 1 and 2 the rest, 3 and 4 are noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 5))
-    hard = np.abs(X[:, 0]) < 0.6
-    return X, (np.where(hard, X[:, 1] + X[:, 2], X[:, 0]) > 0).astype(int)
-
-
-X, Y = make_rows()
-FOREST = RandomForestClassifier(30, random_state=0)
-COSTS = [1, 2, 2, 1, 1]
-
-
-def cascade(**options):
-    settings = {"feature_costs": COSTS, "cv": 3, "random_state": 0} | options
-    return CascadeClassifier(settings.pop("estimator", FOREST), **settings)
 
 
 @pytest.fixture(scope="module")
@@ -103,23 +82,6 @@ def test_at_moves_along_the_frontier(fitted):
         clf.at()
 
 
-def test_auto_takes_one_of_the_two():
-    clf = cascade(n_stages=3).fit(X, Y)
-    assert clf.stage_kind_ in ("RandomForestClassifier", "shared network")
-    assert len(clf.stages_) <= 3
-
-
-def test_a_list_takes_the_better_one():
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(900, 3))
-    y = (Z[:, 0] * Z[:, 1] > 0).astype(int)  # no line separates them
-    clf = cascade(
-        feature_costs=None,
-        stage_estimator=[LogisticRegression(), ExtraTreesClassifier(30, random_state=0)],
-    ).fit(Z, y)
-    assert clf.stage_kind_ == "ExtraTreesClassifier"
-
-
 def test_stages_that_are_given():
     frame = pd.DataFrame(X, columns=list("abcde"))
     clf = cascade(
@@ -147,46 +109,6 @@ def test_stages_that_make_no_sense(stages, message):
     frame = pd.DataFrame(X, columns=list("abcde"))
     with pytest.raises(ValueError, match=message):
         cascade(feature_costs=None, stages=stages).fit(frame, Y)
-
-
-def test_a_stage_must_say_how_sure_it_is():
-    class LabelsOnly(ClassifierMixin, BaseEstimator):
-        def fit(self, X, y):
-            self.classes_ = np.unique(y)
-            return self
-
-        def predict(self, X):
-            return self.classes_[(X[:, 0] > 0).astype(int)]
-
-    with pytest.raises(TypeError, match="labels only"):
-        cascade(stage_estimator=LabelsOnly()).fit(X, Y)
-    with pytest.raises(TypeError, match="'auto', 'own', 'shared'"):
-        cascade(stage_estimator=[3]).fit(X, Y)
-
-
-def test_a_legacy_model_that_cannot_be_fitted_again():
-    class Service:
-        classes_ = np.array([0, 1])
-
-        def predict_proba(self, X):
-            p = 1 / (1 + np.exp(-3 * X[:, 0]))
-            return np.column_stack([1 - p, p])
-
-    clf = cascade(estimator=Service()).fit(X, Y)
-    assert clf.stage_kind_ == "shared network"
-    with pytest.raises(TypeError, match="cannot be fitted again"):
-        cascade(estimator=Service(), stage_estimator="own").fit(X, Y)
-
-
-def test_a_pipeline_that_names_its_columns_leaves_the_stages_to_the_network():
-    frame = pd.DataFrame(X, columns=list("abcde"))
-    pipeline = make_pipeline(
-        ColumnTransformer([("all", StandardScaler(), list("abcde"))]), LogisticRegression()
-    )
-    clf = cascade(estimator=pipeline, feature_costs=None).fit(frame, Y)
-    assert clf.stage_kind_ == "shared network"
-    with pytest.raises(ValueError, match="cannot be fitted on"):
-        cascade(estimator=pipeline, feature_costs=None, stage_estimator="own").fit(frame, Y)
 
 
 @pytest.mark.parametrize("kind", ["own", "shared"])
@@ -280,24 +202,6 @@ def test_progress_with_the_time_left_goes_to_standard_error(capsys, kind):
     assert out == ""
     assert "1 of" in err
     assert "s left" in err
-
-
-def test_an_interrupt_keeps_the_stages_that_are_fitted():
-    class Slow(LogisticRegression):
-        fits = 0
-
-        def fit(self, X, y, sample_weight=None):
-            Slow.fits += 1
-            if Slow.fits > 5:
-                raise KeyboardInterrupt
-            return super().fit(X, y, sample_weight)
-
-    with pytest.warns(UserWarning, match="1 of 2 stages"):
-        clf = cascade(stages=[[0], [0, 1]], stage_estimator=Slow()).fit(X, Y)
-    assert len(clf.stages_) == 2
-    Slow.fits = 5
-    with pytest.raises(KeyboardInterrupt):
-        cascade(stages=[[0], [0, 1]], stage_estimator=Slow()).fit(X, Y)
 
 
 def test_of_too_many_given_stages_those_that_earn_most_are_kept():

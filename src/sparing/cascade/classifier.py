@@ -140,10 +140,8 @@ class CascadeClassifier(RoutedClassifier):
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
-        if self.stages is None:
-            learnt = learner.found()
-        else:
-            learnt = learner.given(given_stages(self.stages, training.costs))
+        stages = None if self.stages is None else given_stages(self.stages, training.costs)
+        learnt = learner.learn(stages)
         scores = learnt.scores
         self.order_ = learnt.order
         self.stage_kind_ = learnt.kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,7 @@ from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import small
 from sparing.cascade.judging import judge_for
 from sparing.cascade.kernel_path import kernel_order
+from sparing.cascade.kinds import Asked, asked_kinds
 from sparing.cascade.network import Booleans, Singles
 from sparing.cascade.offers import Offers
 from sparing.cascade.order import best_order, candidate_lengths, drop_stages, spread_lengths
@@ -98,7 +100,7 @@ class CascadeLearner:
     ) -> None:
         self._training = training
         self._full = full
-        self._wanted = stage_estimator
+        self._automatic = isinstance(stage_estimator, str) and stage_estimator == "auto"
         self._estimator = estimator
         self._limit = None if n_stages is None else n_stages - 1
         self._trip = round_trip_price
@@ -106,15 +108,32 @@ class CascadeLearner:
         self._progress = Progress(verbose)
         self.report = self._progress.say
         self._folds: Folds = folds_for(cv, training.y, training.seed)
-        self._out_of_bag = isinstance(cv, int | np.integer)
         self._behind = 0.0
+        self._asked = asked_kinds(
+            stage_estimator,
+            self._own(),
+            type(estimator).__name__,
+            out_of_bag=isinstance(cv, int | np.integer),
+        )
         self._full_error = (full.proba.argmax(axis=1) != training.y).astype(float)
         self._full_mask = np.zeros(training.X.shape[1], dtype=bool)
         self._full_mask[np.concatenate([stage.columns for stage in full.stages])] = True
 
+    def learn(self, stages: Mapping[str, Booleans] | None) -> Learnt:
+        """Learn with the stages as they are given, or find them; interrupted, what is ready is kept."""
+        try:
+            return self._found() if stages is None else self._given(stages)
+        except KeyboardInterrupt:
+            warnings.warn(
+                "Interrupted before a stage was fitted: the cascade is the full model alone.",
+                UserWarning,
+                stacklevel=2,
+            )
+            return self._without_stages()
+
     # -- the two ways ---------------------------------------------------------------------------
 
-    def found(self) -> Learnt:
+    def _found(self) -> Learnt:
         """Find the order of purchases and the stages."""
         training = self._training
         offers = Offers.of(training.costs)
@@ -123,20 +142,20 @@ class CascadeLearner:
                 "call_price has a price per stage, but the stages are yet to be found: give stages=, or one call_price "
                 "for the full model."
             )
-        if not len(offers):  # everything is free: there is nothing to save
+        if self._limit == 0 or not self._can_save(offers):
             return self._without_stages()
+        self._try_out(offers.mask([0][: len(offers)]))
         order, few = self._order(offers)
         lengths = candidate_lengths(len(order), offers.first)
         by_kind = [
             (kind, lengths if isinstance(kind, SharedNetwork) else few) for kind in self._kinds()
         ]
         candidates = [(kind, [offers.mask(order[:k]) for k in own]) for kind, own in by_kind]
-        if not any(masks for _, masks in candidates):
-            return self._without_stages()
         best = self._best(candidates)
         kind, masks = candidates[best]
         models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
-        scores = self._scores(models.proba, masks, np.arange(len(training.y)))
+        done = len(models.predictors)
+        scores = self._scores(models.proba, masks[:done], models.rows)
         kept = drop_stages(scores, _wider(telling_prices(scores)), self._most, self._trip)
         lengths = [by_kind[best][1][k] for k in kept[:-1]]
         return Learnt(
@@ -147,15 +166,18 @@ class CascadeLearner:
             [_added(offers, order, k, k + 1) for k in range(len(order))],
         )
 
-    def given(self, stages: Mapping[str, Booleans]) -> Learnt:
+    def _given(self, stages: Mapping[str, Booleans]) -> Learnt:
         """Take the stages as they are given, and find the kind of model."""
         training = self._training
         names, masks = list(stages), list(stages.values())
+        if self._limit == 0:
+            return self._without_stages()
+        self._try_out(masks[0])
         candidates = [(kind, masks) for kind in self._kinds()]
         kind = candidates[self._best(candidates)][0]
         models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
         done = len(models.predictors)
-        scores = self._scores(models.proba, masks[:done], np.arange(len(training.y)))
+        scores = self._scores(models.proba, masks[:done], models.rows)
         kept = list(range(done + 1))
         if self._limit is not None and done > self._limit:
             prices = _wider(telling_prices(scores))
@@ -173,6 +195,13 @@ class CascadeLearner:
         scores = self._scores(np.empty((0, n, 1)), [], np.arange(n))
         return Learnt([], (), scores, "none", [])
 
+    def _can_save(self, offers: Offers) -> bool:
+        """Whether some stage could cost less than the full model."""
+        smallest = [offers.mask([offer]) for offer in range(len(offers))]
+        if offers.first == 0:
+            smallest.append(offers.mask([]))
+        return any(np.less(*self._cost([mask], self._full_mask)) for mask in smallest)
+
     @property
     def _most(self) -> int:
         return _STAGES if self._limit is None else self._limit
@@ -188,6 +217,8 @@ class CascadeLearner:
     def _order(self, offers: Offers) -> tuple[list[int], list[int]]:
         """An order of offers, and lengths of its prefixes that are worth a model of their own."""
         training, own = self._training, self._own()
+        if len(offers) < 2:
+            return list(range(len(offers))), candidate_lengths(len(offers), offers.first)
         if len(offers) > _MANY and own is not None and small(own) is None:
             self.report(f"a kernel machine that gives up {len(offers)} purchases one by one")
             order = self._kernel_order(offers)
@@ -234,33 +265,27 @@ class CascadeLearner:
             return default_full_model(self._training.seed, None)
         return cloneable(self._estimator)
 
+    def _try_out(self, mask: Booleans) -> None:
+        """Fit models that were asked for on a few rows and columns: better to hear now than after the search."""
+        working, failures = list[Asked](), list[StageError]()
+        for kind in self._asked:
+            try:
+                if isinstance(kind, OwnModels):
+                    kind.try_out(self._training, mask)
+                working.append(kind)
+            except StageError as error:
+                failures.append(error)
+                self.report(str(error))
+        if not working:
+            raise failures[0]
+        self._asked = working
+
     def _kinds(self) -> list[Kind]:
-        wanted = self._wanted
-        automatic = ["own"] if self._behind > _HOPELESS else ["own", "shared"]
-        names = automatic if isinstance(wanted, str) and wanted == "auto" else wanted
-        several = names if isinstance(names, list | tuple) else [names]
-        if not several:
-            raise ValueError("stage_estimator is an empty list: give at least one kind of model.")
-        kinds = list[Kind]()
-        for one in several:
-            if isinstance(one, str) and one == "shared":
-                kinds.append(SharedNetwork(*self._inputs))
-            elif isinstance(one, str) and one == "own":
-                model = self._own()
-                if model is not None:
-                    kinds.append(OwnModels(model, self._out_of_bag))
-                elif len(several) == 1:
-                    raise TypeError(
-                        f"{type(self._estimator).__name__} cannot be fitted again for every stage: give "
-                        "stage_estimator a classifier, or 'shared'."
-                    )
-            elif hasattr(one, "fit"):
-                kinds.append(OwnModels(one, self._out_of_bag))
-            else:
-                raise TypeError(
-                    f"stage_estimator is 'auto', 'own', 'shared', a classifier or a list of these, not {one!r}."
-                )
-        return kinds
+        """Kinds of models to choose from, no network where it is hopeless."""
+        owns = [kind for kind in self._asked if isinstance(kind, OwnModels)]
+        if self._automatic and owns and self._behind > _HOPELESS:
+            return [*owns]
+        return [SharedNetwork(*self._inputs) if k == "shared" else k for k in self._asked]
 
     def _best(self, candidates: Sequence[tuple[Kind, list[Booleans]]]) -> int:
         """Position of the kind whose cascade is best on the rows of one fold.
@@ -273,18 +298,14 @@ class CascadeLearner:
         train, test = self._folds[0]
         found = dict[int, StageScores]()
         for i, (kind, masks) in enumerate(candidates):
-            try:
-                proba = kind.honest(self._training, masks, (train, test), self._n_jobs)
-            except StageError as error:
-                self.report(str(error))
-                continue
+            proba = kind.honest(self._training, masks, (train, test), self._n_jobs)
             found[i] = self._scores(proba, masks, test)
         prices = sorted({price for scores in found.values() for price in telling_prices(scores)})
         values = {i: scores.fair_value(prices) for i, scores in found.items()}
         for i, value in values.items():
             kind, masks = candidates[i]
             self.report(f"{kind.name}: {value:.4g} on one fold, {len(masks)} stages")
-        return min(values, key=lambda i: values[i], default=0)
+        return min(values, key=lambda i: values[i])
 
     # -- scores ---------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ Floats = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 Networks = tuple[MaskedNetwork, ...]
 
+_TRIED = 500
+"""Rows on which a model is tried out."""
 _MEMBERS = 2
 """Networks of a fold, whose answers are averaged.
 
@@ -60,11 +63,13 @@ class StageModels:
     ----------
     predictors : one per stage.
     proba : out-of-fold, of shape (n_stages, n_rows, n_classes).
+    rows : that these are about; all of them, unless the fit was interrupted.
     name : of the kind of model.
     """
 
     predictors: tuple[Any, ...]
     proba: Floats
+    rows: NDArray[np.intp]
     name: str
 
 
@@ -115,7 +120,24 @@ class OwnModels:
                 predictors.append(predictor)
                 proba.append(honest)
                 progress.done(k, f"stages, {self.name} on {len(columns)} columns")
-        return StageModels(tuple(predictors), np.array(proba), self.name)
+        rows = np.arange(len(training.y))
+        return StageModels(tuple(predictors), np.array(proba), rows, self.name)
+
+    def try_out(self, training: Training, mask: Booleans) -> None:
+        """Fit once on a few rows, as many of one class as of another, so that errors come early."""
+        weight = np.ones(len(training.y)) if training.weight is None else training.weight
+        counting = np.flatnonzero(weight)
+        labels = training.y[counting]
+        by_class = np.argsort(labels, kind="stable")
+        first = np.searchsorted(labels[by_class], np.arange(len(training.classes)))
+        rank = np.empty(len(labels), dtype=np.intp)
+        rank[by_class] = np.arange(len(labels)) - first[labels[by_class]]
+        part = _part(training, counting[np.argsort(rank, kind="stable")[:_TRIED]])
+        columns = np.flatnonzero(mask)
+        rows = _safe_indexing(part.X, columns, axis=1)
+        with self._explained(columns), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted(self.estimator, rows, part.y, part.weight, training.seed)
 
     def _stage(
         self, training: Training, columns: NDArray[np.intp], folds: Folds, n_jobs: int | None
@@ -134,11 +156,6 @@ class OwnModels:
             )
         predictor = full.stages[0].predictor
         assert isinstance(predictor, FullPredictor)
-        if predictor.output == "predict":
-            raise TypeError(
-                f"{self.name} gives labels only: a stage must say how sure it is. Give a stage_estimator with "
-                "predict_proba or decision_function, or stage_estimator='shared'."
-            )
         n_classes = len(training.classes)
         honest = np.zeros((len(training.y), n_classes))
         honest[:, full.classes] = full.proba
@@ -168,9 +185,11 @@ class OwnModels:
         try:
             yield
         except (KeyError, ValueError) as error:
+            hint = "give a stage_estimator that takes such columns, or 'shared'"
+            if isinstance(self.estimator, Pipeline):
+                hint = f"a pipeline that names its columns needs them all; {hint}"
             raise StageError(
-                f"{self.name} cannot be fitted on {len(columns)} of the columns ({error}). A pipeline that names its "
-                "columns needs them all: give stage_estimator a classifier that takes any columns, or 'shared'."
+                f"{self.name} cannot be fitted on {len(columns)} of the columns: {hint}. It says: {error}"
             ) from error
 
 
@@ -199,12 +218,20 @@ class SharedNetwork:
         the folds, at 0.1 to 0.3 columns less for the same accuracy.
         """
         by_fold = self._trained(training, masks, [train for train, _ in folds], n_jobs, progress)
-        proba = np.empty((len(masks), len(training.y), len(training.classes)))
-        for (_, test), networks in zip(folds, by_fold, strict=True):
-            proba[:, test] = self._say(networks, test, masks)
+        ready = [test for _, test in folds[: len(by_fold)]]
+        if len(by_fold) < len(folds):
+            warnings.warn(
+                f"Interrupted: the stages have the networks of {len(by_fold)} of {len(folds)} folds.",
+                UserWarning,
+                stacklevel=2,
+            )
+        proba = [self._say(*fold, masks) for fold in zip(by_fold, ready, strict=True)]
+        rows = np.concatenate(ready)
+        in_order = np.argsort(rows)
         together = tuple(network for networks in by_fold for network in networks)
         predictors = tuple(MaskedPredictor(together, mask) for mask in masks)
-        return StageModels(predictors, proba, self.name)
+        said = np.concatenate(proba, axis=1)[:, in_order]
+        return StageModels(predictors, said, rows[in_order], self.name)
 
     def honest(
         self, training: Training, masks: Sequence[Booleans], fold: Any, n_jobs: int | None = None
@@ -225,7 +252,10 @@ class SharedNetwork:
         n_jobs: int | None,
         progress: Progress,
     ) -> list[Networks]:
-        """Networks of every part of the rows; those of a fold that was looked at before are known already."""
+        """Networks of every part of the rows; those of a fold that was looked at before are known already.
+
+        Interrupted, those of the first parts that are complete, if there are any.
+        """
         sets = np.array(masks)
         keys = [(sets.tobytes(), rows.tobytes()) for rows in parts]
         new = {k: rows for k, rows in zip(keys, parts, strict=True) if k not in self._known}
@@ -243,13 +273,19 @@ class SharedNetwork:
             for member in range(_MEMBERS)
         )
         found = list[MaskedNetwork]()
-        with progress.of([1.0] * (_MEMBERS * len(new))):
-            for i, network in enumerate(fits):
-                found.append(network)
-                progress.done(i, f"{self.name}, {len(masks)} stages")
-        for i, key in enumerate(new):
-            self._known[key] = tuple(found[_MEMBERS * i : _MEMBERS * (i + 1)])
-        return [self._known[key] for key in keys]
+        try:
+            with progress.of([1.0] * (_MEMBERS * len(new))):
+                for i, network in enumerate(fits):
+                    found.append(network)
+                    progress.done(i, f"{self.name}, {len(masks)} stages")
+        except KeyboardInterrupt:
+            if len(found) < _MEMBERS and keys[0] not in self._known:
+                raise
+        groups = (found[i : i + _MEMBERS] for i in range(0, len(found), _MEMBERS))
+        for key, networks in zip(new, groups, strict=False):
+            if len(networks) == _MEMBERS:
+                self._known[key] = tuple(networks)
+        return [self._known[key] for key in takewhile(self._known.__contains__, keys)]
 
 
 def cloneable(estimator: Any) -> Any:

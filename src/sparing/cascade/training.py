@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
+from sklearn.utils.parallel import _get_threadpool_controller
 
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.network import Booleans, Codes, Floats, MaskedNetwork, Singles
@@ -41,7 +42,7 @@ def train_network(
     masks: Booleans,
     *,
     weight: Floats | None = None,
-    width: int = _WIDTH,
+    width: int | None = None,
     visits: int | None = None,
     noise: float = _NOISE,
     seed: int = 0,
@@ -56,7 +57,7 @@ def train_network(
     n_classes : number of classes, some of which may be missing in y.
     masks : bool of shape (n_masks, n_columns), the sets of columns it will be asked about; drawn from evenly.
     weight : weights of the rows.
-    width : of the hidden layers.
+    width : of the hidden layers; None is the usual one.
     visits : rows shown in all; None goes by the number of rows.
     noise : standard deviation of what is added to the inputs of every visit, which have one of about 1.
     seed : of batches, masks and weights.
@@ -68,17 +69,20 @@ def train_network(
     steps = max(1, visits // size)
     shares = np.ones(n) if weight is None else weight * n / weight.sum()
     by_input = masks[:, inputs.owner]
-    layers = _Layers([n_inputs + masks.shape[1], *[width] * _LAYERS, n_classes], rng)
+    hidden = [width or _WIDTH] * _LAYERS
+    layers = _Layers([n_inputs + masks.shape[1], *hidden, n_classes], rng)
     rows_in = np.empty((size, n_inputs + masks.shape[1]), dtype=np.float32)
-    for step, rows in enumerate(_batches(n, size, steps, rng)):
-        drawn = rng.integers(0, len(masks), size)
-        values = Z[rows]
-        if noise:
-            values += np.float32(noise) * rng.standard_normal(values.shape, dtype=np.float32)
-        np.multiply(values, by_input[drawn], out=rows_in[:, :n_inputs])
-        rows_in[:, n_inputs:] = masks[drawn]
-        layers.learn(rows_in, y[rows], shares[rows])
-        layers.step(_rate(step, steps))
+    # Products of such matrices gain nothing from threads, and lose when threads wait for a busy core.
+    with _get_threadpool_controller().limit(limits=1, user_api="blas"):
+        for step, rows in enumerate(_batches(n, size, steps, rng)):
+            drawn = rng.integers(0, len(masks), size)
+            values = Z[rows]
+            if noise:
+                values += np.float32(noise) * rng.standard_normal(values.shape, dtype=np.float32)
+            np.multiply(values, by_input[drawn], out=rows_in[:, :n_inputs])
+            rows_in[:, n_inputs:] = masks[drawn]
+            layers.learn(rows_in, y[rows], shares[rows])
+            layers.step(_rate(step, steps))
     copies = (tuple(view.copy() for view in views) for views in (layers.weights, layers.biases))
     return MaskedNetwork(inputs, *copies)
 

@@ -1,0 +1,73 @@
+"""Kinds of models for the stages: what was asked for, checked before anything is searched."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Literal
+
+from sklearn.base import is_regressor
+
+from sparing.cascade.stage_models import OwnModels
+
+Asked = OwnModels | Literal["shared"]
+
+_CHOICES = "stage_estimator is 'auto', 'own', 'shared', a classifier or a list of these"
+
+
+def asked_kinds(wanted: Any, own: Any, full_name: str, out_of_bag: bool) -> list[Asked]:
+    """Kinds of models that a user asks for.
+
+    Parameters
+    ----------
+    wanted : ``stage_estimator`` as it was given.
+    own : the full model's kind, unfitted; None if it cannot be fitted on some columns.
+    full_name : of the full model, for errors.
+    out_of_bag : whether forests may be judged by their out-of-bag rows.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression, LogisticRegression
+    >>> [getattr(kind, "name", kind) for kind in asked_kinds("auto", LogisticRegression(), "", True)]
+    ['LogisticRegression', 'shared']
+    >>> asked_kinds(LinearRegression(), None, "", True)
+    Traceback (most recent call last):
+    TypeError: LinearRegression is a regressor: stages need a classifier with predict_proba or decision_function.
+    """
+    automatic = isinstance(wanted, str) and wanted == "auto"
+    names = ["own", "shared"] if automatic else wanted
+    several = list(names) if isinstance(names, list | tuple) else [names]
+    if not several:
+        raise ValueError("stage_estimator is an empty list: give at least one kind of model.")
+    kinds = list[Asked]()
+    for one in several:
+        if isinstance(one, str) and one == "shared":
+            kinds.append("shared")
+        elif isinstance(one, str) and one == "own":
+            if own is not None:
+                kinds.append(OwnModels(own, out_of_bag))
+            elif len(several) == 1:
+                raise TypeError(
+                    f"{full_name} cannot be fitted again for every stage: give stage_estimator a classifier, or "
+                    "'shared'."
+                )
+        else:
+            _check_classifier(one)
+            kinds.append(OwnModels(one, out_of_bag))
+    return kinds
+
+
+def _check_classifier(model: Any) -> None:
+    if inspect.isclass(model):
+        raise TypeError(f"{_CHOICES}: {model.__name__} is a class, give {model.__name__}().")
+    if isinstance(model, str) or not hasattr(model, "fit"):
+        raise TypeError(f"{_CHOICES}, not {model!r}.")
+    name = type(model).__name__
+    if is_regressor(model):
+        raise TypeError(
+            f"{name} is a regressor: stages need a classifier with predict_proba or decision_function."
+        )
+    if not any(hasattr(model, method) for method in ("predict_proba", "decision_function")):
+        raise TypeError(
+            f"{name} gives labels only: a stage must say how sure it is. Give a stage_estimator with predict_proba or "
+            "decision_function, or stage_estimator='shared'."
+        )

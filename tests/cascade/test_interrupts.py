@@ -1,0 +1,56 @@
+"""Ctrl-C keeps what is ready."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from small_cascade import COSTS, X, Y, cascade
+from sparing.cascade import learning, stage_models
+
+
+def test_an_interrupt_keeps_the_stages_that_are_fitted():
+    class Slow(LogisticRegression):
+        fits = 0
+
+        def fit(self, X, y, sample_weight=None):
+            Slow.fits += 1
+            if Slow.fits > 5:
+                raise KeyboardInterrupt
+            return super().fit(X, y, sample_weight)
+
+    with pytest.warns(UserWarning, match="1 of 2 stages"):
+        clf = cascade(stages=[[0], [0, 1]], stage_estimator=Slow()).fit(X, Y)
+    assert len(clf.stages_) == 2
+    Slow.fits = 6
+    with pytest.warns(UserWarning, match="full model alone"):
+        clf = cascade(stages=[[0], [0, 1]], stage_estimator=Slow()).fit(X, Y)
+    assert len(clf.stages_) == 1
+    assert np.array_equal(clf.predict(X), clf.estimator_.predict(X))
+
+
+@pytest.mark.parametrize(("kept", "says"), [(2, "1 of 3 folds"), (1, "full model alone")])
+def test_an_interrupt_keeps_the_networks_that_are_ready(monkeypatch, kept, says):
+    fits = []
+
+    def train(*args, **options):
+        if len(fits) == kept:
+            raise KeyboardInterrupt
+        fits.append(stage_models_train(*args, **options))
+        return fits[-1]
+
+    stage_models_train = stage_models.train_network
+    monkeypatch.setattr(stage_models, "train_network", train)
+    with pytest.warns(UserWarning, match=says):
+        clf = cascade(stages=[[0], [0, 1, 2]], stage_estimator="shared").fit(X, Y)
+    assert clf.score(X, Y) > 0.85
+    assert len(clf.stages_) == (3 if kept > 1 else 1)
+
+
+def test_an_interrupt_while_an_order_is_searched_leaves_the_full_model(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(learning, "best_order", interrupted)
+    with pytest.warns(UserWarning, match="full model alone"):
+        clf = cascade().fit(X, Y)
+    assert clf.acquisition_cost(X).tolist() == [sum(COSTS)] * len(X)
