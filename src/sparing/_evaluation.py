@@ -17,6 +17,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
+from sparing._full_model import FullModel
 from sparing._rows import ScoredRows, n_rows
 from sparing.costs import FeatureCosts
 from sparing.metrics.scoring import SystemClassifier, resolve_scoring, scoring_name
@@ -329,6 +330,14 @@ def same_rows(a: Evaluation | None, b: Evaluation | None) -> bool:
     if a.weight is None or b.weight is None:
         return a.weight is b.weight
     return np.array_equal(a.weight, b.weight)
+
+
+def full_alone(full: FullModel, costs: FeatureCosts) -> System:
+    """The full model without anything before it; of prices per stage it pays its own."""
+    if isinstance(costs.call_price, tuple):
+        own = costs.call_price[-len(full.stages) :]
+        costs = with_call_price(costs, own if len(own) > 1 else own[0])
+    return System(full.stages, costs, full.classes)
 
 
 def stage_alone(system: System, index: int = -1) -> System:

@@ -24,7 +24,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from sparing._coarse_gates import moved_cuts
-from sparing._evaluation import with_call_price
+from sparing._evaluation import full_alone
 from sparing._full_model import FullModel
 from sparing._full_predictor import StoredModel
 from sparing._methods import Setting
@@ -111,14 +111,6 @@ def with_full_model(system: System, full: FullModel) -> System:
     if not system.has_full:
         return system
     return replace(system, stages=(*system.stages[:-1], *full.stages))
-
-
-def full_alone(full: FullModel, costs: FeatureCosts) -> System:
-    """The full model without anything before it; of prices per stage it pays its own."""
-    if isinstance(costs.call_price, tuple):
-        own = costs.call_price[-len(full.stages) :]
-        costs = with_call_price(costs, own if len(own) > 1 else own[0])
-    return System(full.stages, costs, full.classes)
 
 
 @dataclass

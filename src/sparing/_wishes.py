@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparing._choice import CAUTION
 from sparing._parts import Rows
 from sparing._price_list import short
 from sparing._rows import ScoredRows
@@ -21,14 +22,6 @@ from sparing.metrics.trial import Span
 from sparing.system import System
 
 Floats = NDArray[np.float64]
-
-CAUTION = 0.5
-"""Standard errors by which a tolerance must be kept on the rows that choose, so that less of it is luck.
-
-Chosen by the losses on other rows of 5000 to 23,000 systems of ann-thyroid (two splits), Letters and MiniBooNE, with a
-tolerance of a point and 400 to 3000 choosing rows: 0.5 to 1.6 points without it, 0.4 to 1.2 with it, and the cut fell
-by 0 to 4 points.
-"""
 
 
 @dataclass(frozen=True)

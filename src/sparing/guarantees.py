@@ -132,7 +132,7 @@ def certify(
             "A promise is not made from weighted rows: the tests are exact only when every calibration row is one "
             "independent draw from the rows to come. Draw such rows, without weights."
         )
-    if hasattr(systems, "frontier_"):
+    if hasattr(systems, "recalibrate"):
         raise TypeError(
             f"certify takes a Frontier or systems: pass the {type(systems).__name__}'s frontier_, or call its "
             "recalibrate(X, y, guarantee)."

@@ -14,6 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from small_cascade import COSTS, FOREST, X, Y, cascade, make_rows
 from sparing import CascadeClassifier, FeatureCosts, Frontier, FrontierDisplay
 from sparing.cascade.network import MaskedPredictor
+from sparing.runtime import load, save
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +60,10 @@ def test_a_row_is_answered_by_its_stage_from_the_columns_it_has_paid_for(fitted)
 def test_every_point_of_the_frontier_is_a_rethresholding(fitted):
     clf = fitted["shared"]
     systems = clf.staged_systems()
-    assert len(systems) == len(clf.frontier_costs_) > 3
-    assert (np.diff(clf.frontier_costs_) > 0).all()
-    best = int(np.argmax(clf.frontier_scores_))
-    assert (np.diff(clf.frontier_scores_[: best + 1]) > 0).all()
+    assert len(systems) == len(clf.frontier_.costs) > 3
+    assert (np.diff(clf.frontier_.costs) > 0).all()
+    best = int(np.argmax(clf.frontier_.scores))
+    assert (np.diff(clf.frontier_.scores[: best + 1]) > 0).all()
     for system in systems:
         for one, other in zip(system.stages, clf.stages_, strict=True):
             assert one.predictor is other.predictor
@@ -72,13 +73,13 @@ def test_every_point_of_the_frontier_is_a_rethresholding(fitted):
 
 def test_at_moves_along_the_frontier(fitted):
     clf = fitted["own"]
-    cheap, dear = clf.at(tolerance=0.1), clf.at(tolerance=-1.0)
+    cheap, dear = clf.at(tolerance=0.1), clf.at(budget=np.inf)
     assert cheap.acquisition_cost(X).mean() < dear.acquisition_cost(X).mean()
-    afford = clf.at(budget=float(clf.frontier_costs_[2]))
+    afford = clf.at(budget=float(clf.frontier_.costs[2]))
     assert afford.system_.thresholds == clf.staged_systems()[2].thresholds
-    with pytest.raises(ValueError, match="the cheapest costs"):
+    with pytest.raises(ValueError, match="The cheapest costs"):
         clf.at(budget=0.01)
-    with pytest.raises(ValueError, match="either tolerance or budget"):
+    with pytest.raises(ValueError, match="Give budget or tolerance"):
         clf.at()
 
 
@@ -240,19 +241,49 @@ def test_folds_that_can_be_read_once_are_refused_before_anything_is_searched():
 def test_other_prices_are_those_of_the_frontier_too(fitted):
     for clf in fitted.values():
         dear = clf.with_costs(np.multiply(10.0, COSTS))
-        assert np.allclose(dear.frontier_costs_, 10 * clf.frontier_costs_)
+        assert np.allclose(dear.frontier_.costs, 10 * clf.frontier_.costs)
         assert np.allclose(dear.history_["cost"], 10 * clf.history_["cost"])
         budget = 5 * sum(COSTS)
         cheap = clf.at(budget=budget / 10)
         assert np.array_equal(dear.at(budget=budget).predict(X), cheap.predict(X))
         free = clf.with_costs([0, 0, 0, 0, 1])
-        assert (np.diff(free.frontier_costs_) >= 0).all()
+        assert (np.diff(free.frontier_.costs) >= 0).all()
 
 
-@pytest.mark.parametrize("wish", [{"tolerance": np.nan}, {"budget": "much"}, {"budget": np.inf}])
+@pytest.mark.parametrize("wish", [{"tolerance": np.nan}, {"budget": "much"}, {"budget": np.nan}])
 def test_wishes_that_are_no_numbers_are_refused(fitted, wish):
-    with pytest.raises(ValueError, match="give a finite number"):
+    with pytest.raises((TypeError, ValueError), match=r"is a (finite )?number"):
         fitted["own"].at(**wish)
+
+
+def test_the_frontier_is_that_of_the_systems_and_travels_with_a_bundle(fitted, tmp_path):
+    for clf in fitted.values():
+        frontier = clf.frontier_
+        assert [p.system for p in frontier] == clf.staged_systems()
+        assert frontier.full.score == clf.history_["score"][-1]
+        assert frontier.full.cost == sum(COSTS)
+        assert frontier.n_rows == len(X)
+        same = frontier.reprice(COSTS)
+        assert np.allclose(same.costs, frontier.costs)
+        assert same.full.cost == frontier.full.cost
+        save(clf, tmp_path / "cascade.sparing")
+        stored = load(tmp_path / "cascade.sparing").frontier
+        assert [p.cost for p in stored.points] == frontier.pareto().costs.tolist()
+
+
+def test_a_tolerance_is_kept_with_caution(fitted):
+    for clf in fitted.values():
+        chosen = next(p for p in clf.frontier_ if p.system.thresholds == clf.system_.thresholds)
+        assert (
+            clf.frontier_.full.score - chosen.score
+            <= clf.tolerance - 0.5 * chosen.loss_error + 1e-12
+        )
+    never = cascade(stages=[[0]], stage_estimator="own", tolerance=-0.5).fit(X, Y)
+    assert never.frontier_.scores.max() == pytest.approx(
+        next(p.score for p in never.frontier_ if p.system.thresholds == never.system_.thresholds)
+    )
+    with pytest.raises(ValueError, match=r"No system scores within -0\.5"):
+        never.at(tolerance=-0.5)
 
 
 def test_items_are_named_once_and_stages_by_all_they_add():

@@ -8,18 +8,18 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from sparing._choice import CAUTION
+from sparing._evaluation import full_alone
 from sparing._full_model import FullModel
 from sparing._routed import RoutedClassifier, Training
 from sparing.cascade.exits import Choice, trace
 from sparing.cascade.given import given_stages
 from sparing.cascade.learning import CascadeLearner
+from sparing.frontier import Frontier, Point
 from sparing.system import ConfidenceGate, Stage, System
-
-Floats = NDArray[np.float64]
 
 
 class CascadeClassifier(RoutedClassifier):
@@ -39,14 +39,17 @@ class CascadeClassifier(RoutedClassifier):
         Columns of each stage before the full model, if you know them ("the questionnaire, then the blood test"); each
         must contain the columns of the one before. None finds them.
     n_stages : int or None, default=None
-        Stages at most, the full model among them. None keeps those that earn their place, up to ten before it.
+        Stages at most, the full model among them; of more that are given those that earn most are kept. None keeps all
+        that are given, or those that earn their place, up to ten before the full model.
     stage_estimator : {"auto", "own", "shared"}, classifier, or list of these, default="auto"
         Model of the stages: ``"own"`` is the full model's kind, fitted for each stage on its columns; ``"shared"`` are
         small networks that serve all stages, trained with the columns of later stages taken away, two per fold, whose
         answers are averaged; a classifier is cloned for each stage. Of a list the best on held-out rows is taken;
         ``"auto"`` is ``["own", "shared"]``, or ``"own"`` if networks err far more often than the full model.
     tolerance : float, default=0.005
-        The fitted system is the cheapest whose out-of-fold accuracy is within this of the full model's.
+        The fitted system is the cheapest whose out-of-fold accuracy is within this of the full model's, by half a
+        standard error. On other rows it may lose more: exits were tuned on these. Who needs a promise takes
+        :class:`BudgetedClassifier` with a :class:`~sparing.guarantees.Guarantee`.
     round_trip_price : float, default=0.0
         What every further stage of a row costs in time, in units of cost. It decides which stages are kept and is not
         part of ``acquisition_cost``; prices that are really paid per stage belong in ``FeatureCosts(call_price=…)``.
@@ -56,6 +59,12 @@ class CascadeClassifier(RoutedClassifier):
     n_jobs : int or None, default=None
         Folds in parallel.
     verbose : int, default=0
+        1 says on standard error what is being done and how long it will take.
+
+    Notes
+    -----
+    Ctrl-C while fitting keeps what is ready: the stages that are fitted, the networks of the folds that are through, or
+    the full model alone.
 
     Attributes
     ----------
@@ -68,8 +77,9 @@ class CascadeClassifier(RoutedClassifier):
         The kind of model chosen for the stages.
     history_ : dict of arrays
         Per stage: ``stage``, ``n_columns``, ``cost``, ``score`` (out-of-fold accuracy on all rows).
-    frontier_costs_, frontier_scores_ : ndarray
-        Out-of-fold cost and accuracy of every system of :meth:`staged_systems`.
+    frontier_ : Frontier
+        Every system of :meth:`staged_systems` with its cost and accuracy out-of-fold. Exits were tuned on the same
+        rows: what they are really worth is told by ``frontier_.on(X_test, y_test)``.
 
     Examples
     --------
@@ -145,8 +155,6 @@ class CascadeClassifier(RoutedClassifier):
         scores = learnt.scores
         self.order_ = learnt.order
         self.stage_kind_ = learnt.kind
-        self._choices = trace(scores)
-        self._full_error = float(scores.errors[-1] @ scores.weight)
         cheap = [
             Stage(predictor, ConfidenceGate(), name=name)
             for predictor, name in zip(learnt.predictors, learnt.names, strict=True)
@@ -158,19 +166,32 @@ class CascadeClassifier(RoutedClassifier):
             "cost": scores.costs,
             "score": 1.0 - scores.errors @ scores.weight,
         }
-        return self._thresholded(system, self._within(self.tolerance))
+        alone = full_alone(full, training.costs)
+        self.frontier_ = Frontier(
+            tuple(_point(system, choice) for choice in trace(scores)),
+            Point(
+                alone,
+                float(scores.costs[-1]),
+                float(self.history_["score"][-1]),
+                _rates((1.0,), alone),
+                "full model",
+                loss_error=0.0,
+            ),
+            "accuracy",
+            "stage",
+            scores.errors.shape[1],
+        )
+        return self._wished(self.tolerance)
+
+    def _wished(self, tolerance: float) -> System:
+        """The cheapest system within a tolerance, kept with caution; the best one when there is none."""
+        frontier = self.frontier_
+        try:
+            return frontier.at(tolerance=tolerance, caution=CAUTION).system
+        except ValueError:  # better than the full model by more than any system is
+            return frontier.at(budget=np.inf).system
 
     # -- the frontier -----------------------------------------------------------------------------
-
-    @property
-    def frontier_costs_(self) -> Floats:
-        """Out-of-fold mean cost of each of :meth:`staged_systems`."""
-        return np.array([choice.cost for choice in self._choices])
-
-    @property
-    def frontier_scores_(self) -> Floats:
-        """Out-of-fold accuracy of each of :meth:`staged_systems`."""
-        return np.array([1.0 - choice.error for choice in self._choices])
 
     def staged_systems(self) -> list[System]:
         """Systems along the frontier, the cheapest first: the same stages with other thresholds.
@@ -179,7 +200,7 @@ class CascadeClassifier(RoutedClassifier):
         rows that were not learnt from.
         """
         check_is_fitted(self, "system_")
-        return [self._thresholded(self.system_, choice) for choice in self._choices]
+        return [point.system for point in self.frontier_]
 
     def at(self, *, tolerance: float | None = None, budget: float | None = None) -> Self:
         """The same cascade at another point of its frontier; nothing is refitted.
@@ -187,7 +208,7 @@ class CascadeClassifier(RoutedClassifier):
         Parameters
         ----------
         tolerance : float, optional
-            The cheapest system whose out-of-fold accuracy is within this of the full model's.
+            The cheapest system whose out-of-fold accuracy is within this of the full model's, by half a standard error.
         budget : float, optional
             The most accurate system whose out-of-fold mean cost is at most this.
 
@@ -197,42 +218,37 @@ class CascadeClassifier(RoutedClassifier):
             A fitted copy.
         """
         check_is_fitted(self, "system_")
-        if (tolerance is None) == (budget is None):
-            raise ValueError("Give either tolerance or budget.")
-        for name, wish in (("tolerance", tolerance), ("budget", budget)):
-            if wish is not None and not (isinstance(wish, Real) and np.isfinite(float(wish))):
-                raise ValueError(f"{name} is {wish!r}: give a finite number.")
-        if budget is None:
-            assert tolerance is not None
-            choice = self._within(tolerance)
-        else:
-            affordable = [c for c in self._choices if c.cost <= budget]
-            if not affordable:
-                raise ValueError(
-                    f"No system costs {budget} or less on average: the cheapest costs {self._choices[0].cost:.4g} at "
-                    f"an out-of-fold accuracy of {1 - self._choices[0].error:.4f}."
-                )
-            choice = min(affordable, key=lambda c: (c.error, c.cost))
-        return self._with_system(self._thresholded(self.system_, choice))
+        point = self.frontier_.at(tolerance=tolerance, budget=budget, caution=CAUTION)
+        return self._with_system(point.system)
 
     def with_costs(self, feature_costs: Any) -> Self:
         """A copy at other prices, its frontier too; nothing is refitted."""
         other = super().with_costs(feature_costs)
+        again = self.frontier_.reprice(feature_costs)
+        other.frontier_ = replace(
+            again, points=tuple(sorted(again.points, key=lambda p: (p.cost, -p.score)))
+        )
         system = other.system_
         by_stage = system.costs.of(system.stage_columns()) + system.call_prices()
         # A full model of several stages counts as one here.
-        costs = np.append(by_stage[: len(self._choices[0].thresholds)], by_stage[-1])
-        again = [replace(c, cost=float(np.dot(c.shares, costs))) for c in self._choices]
-        other._choices = sorted(again, key=lambda c: (c.cost, c.error))
-        other.history_ = {**self.history_, "cost": costs}
+        n_cheap = len(self.history_["cost"]) - 1
+        other.history_ = {**self.history_, "cost": np.append(by_stage[:n_cheap], by_stage[-1])}
         return other
 
-    def _within(self, tolerance: float) -> Choice:
-        """The cheapest choice within a tolerance of the full model; the best one when there is none."""
-        good = [c for c in self._choices if c.error <= self._full_error + tolerance + 1e-12]
-        return good[0] if good else min(self._choices, key=lambda c: (c.error, c.cost))
 
-    @staticmethod
-    def _thresholded(system: System, choice: Choice) -> System:
-        inner = system.thresholds[len(choice.thresholds) :]
-        return system.with_thresholds([*choice.thresholds, *inner])
+def _point(system: System, choice: Choice) -> Point:
+    """A system with some thresholds, evaluated out-of-fold."""
+    inner = system.thresholds[len(choice.thresholds) :]
+    chosen = system.with_thresholds([*choice.thresholds, *inner])
+    return Point(
+        chosen,
+        choice.cost,
+        1.0 - choice.error,
+        _rates(choice.shares, chosen),
+        loss_error=choice.loss_error,
+    )
+
+
+def _rates(shares: tuple[float, ...], system: System) -> tuple[float, ...]:
+    """Shares by stage; a full model of several stages counts as one that pays for all of them."""
+    return (*shares[:-1], *[0.0] * (len(system.stages) - len(shares)), shares[-1])

@@ -124,7 +124,14 @@ class StageScores:
         """Some thresholds with what they cost and miss."""
         stage = self.answering(thresholds)
         shares = np.bincount(stage, self.weight, minlength=len(self.costs))
-        return Choice(thresholds, *self.cost_and_error(thresholds), tuple(shares.tolist()))
+        losses = self.errors[stage, np.arange(len(stage))] - self.errors[-1]
+        around = self.weight * (losses - self.weight @ losses)
+        return Choice(
+            thresholds,
+            *self.cost_and_error(thresholds),
+            tuple(shares.tolist()),
+            float(np.sqrt(around @ around)),
+        )
 
     def only(self, stages: Sequence[int]) -> StageScores:
         """Some of the stages; the last one must be among them."""
@@ -176,12 +183,21 @@ def sorted_by_doubt(doubt: Floats) -> ByDoubt:
 
 @dataclass(frozen=True)
 class Choice:
-    """Thresholds, what they cost and miss on the rows they were tuned on, and the share that each stage answers."""
+    """Thresholds, and what they do on the rows they were tuned on.
+
+    Attributes
+    ----------
+    thresholds : of the gates.
+    cost, error : on average.
+    shares : of the rows, by the stage that answers them.
+    loss_error : standard error of what is lost against the last stage.
+    """
 
     thresholds: Thresholds
     cost: float
     error: float
     shares: tuple[float, ...]
+    loss_error: float
 
 
 def trace(scores: StageScores, n: int = 60) -> list[Choice]:

@@ -109,7 +109,7 @@ def frontier(
     """List the systems of a model, cheapest first, and choose another one."""
     with plain_errors():
         from sparing import runtime
-        from sparing._wishes import CAUTION
+        from sparing._choice import CAUTION
         from sparing.tables.writing import check_apart, check_folder
 
         if data is None and target is not None:
