@@ -10,6 +10,7 @@ from matplotlib.colors import to_hex, to_rgb
 from sklearn.linear_model import LogisticRegression
 
 from handmade import Sigmoid, table, two_stages
+from small_frontier import curve, small_frontier
 from sparing import AdaptLinClassifier, FeatureCosts
 from sparing.displays import ConvergenceDisplay, Curve, FrontierDisplay, RoutingDisplay
 from sparing.displays._style import BEIGE, COLOURS
@@ -98,10 +99,10 @@ def test_intervals_are_bands(frontier):
     display = FrontierDisplay.from_frontier(names, level=0.9, budget=2.5)
     bands = [c for c in display.ax_.collections if c.get_paths()]
     assert len(bands) == 2
-    for curve in display.curves:
-        assert curve.band.shape == (len(curve.costs), 2)
-        assert (curve.band[:, 0] <= curve.scores).all()
-        assert (curve.band[:, 1] >= curve.scores).all()
+    for drawn in display.curves:
+        assert drawn.band.shape == (len(drawn.costs), 2)
+        assert (drawn.band[:, 0] <= drawn.scores).all()
+        assert (drawn.band[:, 1] >= drawn.scores).all()
     low, high = display.ax_.get_ylim()
     assert low <= display.curves[0].band.min()
     assert high >= display.curves[0].band.max()
@@ -196,6 +197,9 @@ def test_many_curves_and_points():
 
 
 def test_no_frontier():
+    other = Frontier.evaluate(curve(), *table(seed=1), scoring="neg_log_loss")
+    with pytest.raises(ValueError, match="scorings have no axis in common: accuracy, neg_log_loss"):
+        FrontierDisplay.from_frontier({"a": small_frontier(), "b": other})
     with pytest.raises(ValueError, match="no frontier to draw"):
         FrontierDisplay.from_frontier({})
 

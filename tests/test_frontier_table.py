@@ -42,7 +42,7 @@ def test_repr():
     frontier = Frontier.evaluate(many, X, y, labels=[{"threshold": s.thresholds[0]} for s in many])
     text = repr(frontier).splitlines()
     assert text[0].startswith("Frontier: 60 systems, ")
-    assert "accuracy on 400 rows, cost by stage" in text[0]
+    assert "accuracy on 400 rows, cost by stage; 10 of them:" in text[0]
     assert len(text) == 13
     assert "threshold=inf" in text[2]
     assert text[-1].endswith("0%  full model")

@@ -245,8 +245,13 @@ def test_a_floor_on_recall(rows):
     assert floor.choice_.cost <= 6
     with pytest.raises(ValueError, match=r"costs at most 1 .* min_recall=\{1: 0\.85\} .* left out"):
         floor.at(budget=1)
-    with pytest.raises(ValueError, match=r"No system keeps min_recall=\{1: 1\.0, 0: 1\.0\}"):
-        budgeted(budget=3, min_recall={1: 1.0, 0: 1.0}).fit(X, y)
+    strict = budgeted(budget=3, min_recall={1: 1.0, 0: 1.0})
+    with pytest.raises(
+        ValueError, match=r"No system keeps min_recall=\{1: 1\.0, 0: 1\.0\}.* frontier_ is kept"
+    ):
+        strict.fit(X, y)
+    # Minutes of fitting are not lost to a wish that is too strict.
+    assert strict.at(budget=3).score(X, y) > 0.7
 
 
 # -- promises --------------------------------------------------------------------------------------
@@ -528,8 +533,12 @@ def test_what_was_promised_last_is_promised_again(fitted):
     again = once.recalibrate(*table(900, seed=8))
     wishes = [[p.limit for p in clf.certificate_.promises] for clf in (once, again)]
     assert wishes[0] == wishes[1] == [0.15]
+    surer = once.recalibrate(*table(900, seed=8), 0.99).certificate_
+    assert (surer.confidence, [p.limit for p in surer.promises]) == (0.99, [0.15])
     with pytest.raises(ValueError, match="nothing to promise"):
         fitted.recalibrate(X, y)
+    with pytest.raises(ValueError, match=r"confidence of 0\.9 alone says nothing"):
+        fitted.recalibrate(X, y, 0.9)
 
 
 def test_a_class_without_calibration_rows_is_named(fitted):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -92,7 +93,7 @@ class FrontierClassifier(RoutedClassifier):
         return system
 
     def recalibrate(
-        self, X: Any, y: Any, guarantee: Guarantee | None = None, *, date: str | None = None
+        self, X: Any, y: Any, guarantee: Guarantee | float | None = None, *, date: str | None = None
     ) -> Self:
         """A copy whose system is chosen and certified again on new rows; nothing is refitted.
 
@@ -100,8 +101,8 @@ class FrontierClassifier(RoutedClassifier):
         ----------
         X, y : calibration rows and labels
             Used for nothing else before.
-        guarantee : Guarantee, optional
-            None is what was promised last, by ``fit`` or by this method.
+        guarantee : Guarantee or float, optional
+            None is what was promised last, by ``fit`` or by this method; a number is another confidence in it.
         date : str, optional
             Written into the certificate.
 
@@ -110,14 +111,26 @@ class FrontierClassifier(RoutedClassifier):
         BudgetedClassifier
         """
         check_is_fitted(self, "frontier_")
-        if guarantee is None:  # the one of the last time, which may not be that of fit
-            guarantee = getattr(self, "_promised", None) or self._guarantee()
-        if guarantee is None:
-            raise ValueError("There is nothing to promise: pass a Guarantee.")
         X, y = self._check_rows(X, reset=False), column_or_1d(np.asarray(y))
         other = self._with_system(self.system_)
-        other.system_ = other._promise(X, y, guarantee, date)
+        other.system_ = other._promise(X, y, self._to_promise(guarantee), date)
         return other
+
+    def _to_promise(self, wish: Guarantee | float | None) -> Guarantee:
+        """A guarantee as it is given, or that of the last time, which may not be the one of fit."""
+        last: Guarantee | None = getattr(self, "_promised", None) or self._guarantee()
+        if wish is None:
+            if last is None:
+                raise ValueError("There is nothing to promise: pass a Guarantee.")
+            return last
+        if not isinstance(wish, int | float):
+            return wish
+        if last is None:
+            raise ValueError(
+                f"A confidence of {wish:g} alone says nothing of what is promised: pass "
+                f"Guarantee(tolerance=0.01, confidence={wish:g}) or the like."
+            )
+        return replace(last, confidence=float(wish))
 
     def check_drift(self, X: Any, *, level: float = 0.01) -> Drift:
         """Whether cost or routing have moved since calibration; see :func:`sparing.guarantees.check_drift`.

@@ -52,7 +52,8 @@ def frontier_text(frontier: Frontier) -> str:
     shown = np.unique(np.linspace(0, len(best) - 1, _LINES).round().astype(int))
     lines = [
         f"Frontier: {len(frontier)} systems, {len(best)} not dominated; {scoring_name(frontier.scoring)} on "
-        f"{frontier.n_rows} rows, cost by {frontier.accounting}",
+        f"{frontier.n_rows} rows, cost by {frontier.accounting}"
+        + (f"; {len(shown)} of them:" if len(shown) < len(best) else ""),
         f"  {'cost':>9} {'score':>9} {'saved':>6}",
     ]
     for point in [*(best.points[i] for i in shown), *([frontier.full] if frontier.full else [])]:

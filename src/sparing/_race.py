@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -126,6 +126,7 @@ class Race:
     progress : tells how far it has come.
     history : an entry per setting fitted: ``method``, ``round``, ``seconds``, ``n_systems``, ``error``.
     interrupted : whether the user asked to stop.
+    unkept : what no system keeps, when the frontiers are of systems below the floors.
     """
 
     task: Task
@@ -136,12 +137,14 @@ class Race:
     progress: Progress
     history: list[dict[str, Any]] = field(default_factory=list)
     interrupted: bool = False
+    unkept: ValueError | None = None
 
     def __post_init__(self) -> None:
         self.best_recalls = np.zeros(len(self.wishes.min_recall or {}))
+        self._below: dict[str, Frontier] = {}
 
     def run(self, first: Sequence[Setting], second: Sequence[Setting]) -> dict[str, Frontier]:
-        """Frontiers of the methods that gave systems, by name."""
+        """Frontiers of the methods that gave systems, by name; of those below the floors if none keeps them."""
         methods = list(dict.fromkeys(s.method for s in first))
         frontiers = self._round(1, first, len(methods) > 1)
         if not any(fit["n_systems"] for fit in self.history):
@@ -158,16 +161,15 @@ class Race:
             if stopped:
                 self.progress.say(f"stopped early, no use beside the others: {', '.join(stopped)}")
             more = self._round(2, [s for s in second if s.method in alive], len(methods) > 1)
-            for method, frontier in more.items():
-                before = frontiers.get(method)
-                frontiers[method] = frontier if before is None else before.merged(frontier)
+            _add(frontiers, more)
         if not frontiers:
             floors = dict(self.wishes.min_recall or {})
             best = dict(zip(floors, self.best_recalls.round(4).tolist(), strict=True))
-            raise ValueError(
+            self.unkept = ValueError(
                 f"No system keeps min_recall={floors} on the validation rows; the best recalls there, not all of one "
                 f"system, are {best}."
             )
+            frontiers = self._below
         return {m: f.pareto() for m, f in frontiers.items()}
 
     def _wished_cost(self, frontiers: dict[str, Frontier]) -> float | None:
@@ -213,16 +215,12 @@ class Race:
         recalls = self.wishes.recalls(systems, self.validation)
         self.best_recalls = np.maximum(self.best_recalls, recalls.max(axis=1))
         kept = self.wishes.keeps_floors(recalls)
-        out = {}
-        for method in dict.fromkeys(label["method"] for label in labels):
-            mine = [
-                point
-                for point, label, keeps in zip(whole, labels, kept, strict=True)
-                if keeps and label["method"] == method
-            ]
-            if mine:
-                out[method] = replace(whole, points=tuple(mine)).pareto()
-        return out
+        methods = np.array([label["method"] for label in labels])
+        by_method = {method: methods == method for method in dict.fromkeys(methods.tolist())}
+        if not kept.any():
+            _add(self._below, {m: _best_of(whole, mine) for m, mine in by_method.items()})
+        good = {method: mine & kept for method, mine in by_method.items()}
+        return {method: _best_of(whole, mine) for method, mine in good.items() if mine.any()}
 
     def _evaluate(self, systems: list[System], labels: list[dict[str, Any]]) -> Frontier:
         return Frontier.evaluate(
@@ -261,6 +259,19 @@ class Race:
                 stacklevel=2,
             )
         return results
+
+
+def _best_of(whole: Frontier, chosen: NDArray[np.bool_]) -> Frontier:
+    """The systems that are not dominated among some of a frontier."""
+    points = tuple(point for point, mine in zip(whole, chosen, strict=True) if mine)
+    return replace(whole, points=points).pareto()
+
+
+def _add(frontiers: dict[str, Frontier], more: Mapping[str, Frontier]) -> None:
+    """Merge frontiers into those of the same method."""
+    for method, frontier in more.items():
+        before = frontiers.get(method)
+        frontiers[method] = frontier if before is None else before.merged(frontier)
 
 
 @contextmanager

@@ -330,6 +330,8 @@ class BudgetedClassifier(FrontierClassifier):
         self.frontier_ = Frontier.merge(frontiers.values())
         self.__dict__.pop("certificate_", None)
         try:
+            if race.unkept is not None:
+                raise race.unkept
             if prepared.calibration is not None and guarantee is not None:
                 return self._promise(prepared.calibration.X, prepared.calibration.y, guarantee)
             self.choice_ = wishes.choose(self.frontier_)

@@ -79,7 +79,8 @@ class FrontierDisplay:
         Parameters
         ----------
         frontier : Frontier, or mapping of name to Frontier
-            The full model shown is the one of the first that has one.
+            Of one scoring and accounting; methods are compared fairly on the same rows and at the same prices. The
+            full model shown is the one of the first that has one.
         name : str, optional
             Name of the only curve.
         tolerance : float, optional
@@ -98,6 +99,14 @@ class FrontierDisplay:
                 f"from_frontier draws a Frontier, or several by name ({{'a': frontier, ...}}), not "
                 f"{type(strange[0]).__name__}."
             )
+        for what, kinds in (
+            ("scorings", {scoring_name(f.scoring) for f in named.values()}),
+            ("accountings", {f.accounting for f in named.values()}),
+        ):
+            if len(kinds) > 1:
+                raise ValueError(
+                    f"Curves with different {what} have no axis in common: {', '.join(sorted(kinds))}."
+                )
         fulls = [f.full for f in named.values() if f.full is not None]
         curves = [curve_of_frontier(f, n, tolerance, level) for n, f in named.items()]
         return cls(
