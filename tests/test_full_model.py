@@ -15,8 +15,11 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     FixedThresholdClassifier,
+    GroupKFold,
     KFold,
+    LeaveOneGroupOut,
     ShuffleSplit,
+    StratifiedGroupKFold,
     StratifiedKFold,
     cross_val_predict,
 )
@@ -784,3 +787,10 @@ def test_a_system_of_other_columns_stays_one_stage():
     np.testing.assert_array_equal(
         system_of(full).predict_proba(frame), model.predict_proba(frame[["f", "a"]])
     )
+
+
+@pytest.mark.parametrize("cv", [GroupKFold(3), StratifiedGroupKFold(3), LeaveOneGroupOut()])
+def test_folds_by_groups_are_to_be_given(cv):
+    y = np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"cv=list\(\w+\(\.\.\.\)\.split\(X, y, groups\)\)"):
+        folds_of(cv, y, 0)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.model_selection import GroupKFold
 
 from handmade import table
 from sparing._parts import Rows
@@ -60,3 +61,12 @@ def test_shares_and_rows_are_taken():
         check_share_or_rows("validation", given)
     with pytest.raises(ValueError, match="not a NoneType"):
         check_share_or_rows("calibration", None)
+
+
+def test_a_splitter_gets_the_groups():
+    groups = np.arange(200) // 4
+    prepared = preparation(groups=groups, cv=GroupKFold(4)).divided()
+    learnt = groups[prepared.train]
+    assert len(prepared.folds) == 4
+    for train, test in prepared.folds:
+        assert not set(learnt[train]) & set(learnt[test])

@@ -21,6 +21,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold, check_cv
+from sklearn.model_selection._split import GroupsConsumerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -230,6 +231,12 @@ def folds_of(cv: Any, y: NDArray[Any], random_state: int | None) -> BaseCrossVal
     if hasattr(cv, "__next__"):
         raise TypeError(
             "cv is an iterator, which can be read once only, and folds are needed several times: give list(cv)."
+        )
+    if isinstance(cv, GroupsConsumerMixin):
+        name = type(cv).__name__
+        raise ValueError(
+            f"cv={name}(...) splits by groups, which are not known here: give its folds, "
+            f"cv=list({name}(...).split(X, y, groups)). BudgetedClassifier takes them: fit(X, y, groups=groups)."
         )
     if not isinstance(cv, int | np.integer):
         return check_cv(cv, y, classifier=True)

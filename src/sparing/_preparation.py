@@ -76,11 +76,14 @@ class Preparation:
         )
 
     def _folds(self, train: Positions) -> Any:
-        if self.rows.groups is None or not isinstance(self.cv, int | np.integer):
+        is_number = isinstance(self.cv, int | np.integer)
+        if self.rows.groups is None or not (is_number or hasattr(self.cv, "split")):
             return self.cv
         groups, y = self.rows.groups[train], self.rows.y[train]
-        n_folds = min(int(self.cv), len(np.unique(groups)))
-        return list(GroupKFold(n_folds).split(np.zeros(len(train)), y, groups))
+        splitter = self.cv
+        if is_number:
+            splitter = GroupKFold(min(int(self.cv), len(np.unique(groups))))
+        return list(splitter.split(np.zeros(len(train)), y, groups))
 
     def _part(self, name: str, positions: Positions) -> Rows:
         """Rows for one purpose: those set aside, or those given, whose labels must be known."""
