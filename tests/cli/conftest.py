@@ -39,3 +39,19 @@ def fitted(run, tmp_path_factory):
     )
     assert outcome.exit_code == 0, outcome.stderr
     return outcome, model
+
+
+@pytest.fixture(scope="session")
+def promised(run, tmp_path_factory):
+    """Outcome of a fit with a guarantee, in words, and the model it wrote."""
+    folder = tmp_path_factory.mktemp("promised")
+    patients(600).to_csv(folder / "patients.csv", index=False)
+    (folder / "costs.toml").write_text(PRICES)
+    model = folder / "patients.sparing"
+    outcome = run(
+        *("fit", folder / "patients.csv", "--target", "sick", "--costs", folder / "costs.toml"),
+        *("--estimator", "logistic", "--method", "l1-gate", "--tolerance", "0.1"),
+        *("--guarantee", "0.9", "--out", model),
+    )
+    assert outcome.exit_code == 0, outcome.stderr
+    return outcome, model

@@ -3,7 +3,7 @@ import warnings
 import pytest
 import typer
 
-from sparing.cli.console import examples, plain_errors, row_counter, table
+from sparing.cli.console import examples, in_short, plain_errors, row_counter, table
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,20 @@ def test_rows_are_counted_on_a_terminal_only(capsys, monkeypatch):
 def test_tables_line_up():
     lines = table(["a", "long name"], [["xyz", "1"], ["", "12345678901"]]).split("\n")
     assert lines == ["a      long name", "xyz            1", "     12345678901"]
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ([], ""),
+        (list(range(8)), "0, 1, 2, 3, 4, 5, 6, 7"),
+        (list(range(9)), "0, 1, 2, 3, 4, 5, 6, 7, ... and 1 more"),
+        ({"a": 1, "b": [2, 3]}, "a 1, b 2, 3"),
+        (None, "None"),
+    ],
+)
+def test_long_values_are_cut_with_a_count(value, says):
+    assert in_short(value) == says
 
 
 def test_examples_are_kept_line_by_line():

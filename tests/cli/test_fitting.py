@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sparing import Certificate
 from sparing.cli.fitting import fitted_text
 from sparing.runtime import load
 
@@ -35,7 +36,7 @@ def test_one_number_of_systems_and_the_chosen_one_in_the_table(run, fitted):
     n = result["systems"]
     assert json.loads(run("inspect", model, "--json").stdout)["frontier"] == n
     assert len(json.loads(run("frontier", model, "--json").stdout)["points"]) == n
-    assert f"\n{n} systems on " in outcome.stderr
+    assert f"\n{n} systems and the full model on " in outcome.stderr
     assert f"with {n} systems to choose from" in fitted_text(result)
     assert f"systems to choose from: {n};" in run("inspect", model).stdout
     starred = [line for line in outcome.stderr.splitlines() if line.endswith(" *")]
@@ -169,3 +170,48 @@ def test_a_promise_that_cannot_be_made(run, files):
     assert "No model was written: loosen --tolerance" in outcome.stderr
     assert "frontier_" not in outcome.stderr
     assert not (files / "m.sparing").exists()
+
+
+def test_a_promise_is_on_the_screen(promised):
+    outcome, model = promised
+    certificate = Certificate.from_json(json.dumps(load(model).certificate))
+    assert repr(certificate) in outcome.stdout
+    assert "with confidence 0.9, from 96 calibration rows" in outcome.stdout
+    assert "accuracy at most 0.1 below the full model's: estimated " in outcome.stdout
+    assert ", upper bound " in outcome.stdout
+    assert "for a promise give --guarantee" not in outcome.stdout
+
+
+def test_nothing_is_said_about_promises_that_were_not_made(fitted):
+    result = json.loads(fitted[0].stdout)
+    assert result["certificate"] is None
+    assert "Certificate" not in fitted_text(result)
+
+
+def test_a_single_system_is_no_systems(fitted):
+    result = json.loads(fitted[0].stdout)
+    assert "with 1 system to choose from" in fitted_text(result | {"systems": 1})
+
+
+def test_a_chosen_system_that_is_beaten_is_listed_and_stored(run, files, monkeypatch):
+    """Of several methods, caution and promises may choose a system that one of another method beats."""
+
+    def beaten_one(_, frontier):
+        beaten = set(range(len(frontier))) - set(frontier.pareto_positions().tolist())
+        return frontier.points[min(beaten, default=0)]
+
+    monkeypatch.setattr("sparing._wishes.Wishes.choose", beaten_one)
+    model = files / "m.sparing"
+    outcome = run(
+        *("fit", files / "patients.csv", "--target", "sick", "--costs", files / "costs.toml"),
+        *("--estimator", "logistic", "--method", "l1-gate,greedy-miser", "--out", model, "--json"),
+    )
+    result = json.loads(outcome.stdout)
+    points = load(model).frontier.points
+    assert any(p.cost <= result["cost"] and p.score > result["score"] for p in points)
+    assert result["systems"] == len(points)
+    text = run("frontier", model).stdout
+    line = [f"{result['cost']:.5g}", f"{result['score']:.4f}"]
+    for shown in (text, outcome.stderr):
+        assert [row.split()[:2] for row in shown.splitlines() if row.endswith(" *")] == [line]
+        assert f"\n{len(points)} systems and the full model on " in shown

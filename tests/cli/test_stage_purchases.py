@@ -32,3 +32,9 @@ def test_the_text_names_dear_things_first_and_counts_the_rest(costs):
     assert text.splitlines()[-1].endswith("TSH (20), and 2 more, 1 free")
     nothing = purchases(costs, [("a", ["T3"]), ("b", ["T3"])], has_full=False)
     assert purchases_text(nothing).splitlines()[-1].endswith("nothing new")
+
+
+def test_hundreds_of_columns_are_one_short_line():
+    costs = FeatureCosts({f"measurement {i}": 1 + i for i in range(400)})
+    text = purchases_text(purchases(costs, [("full", costs.columns)], has_full=True))
+    assert text.endswith("measurement 393 (394), and 393 more")

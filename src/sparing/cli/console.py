@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -77,6 +77,38 @@ def say(text: str, quiet: bool = False) -> None:
 def show(result: Any, text: str, as_json: bool) -> None:
     """The result on stdout, for people or for machines."""
     print(json.dumps(result, allow_nan=False, ensure_ascii=False) if as_json else text)
+
+
+def counted(n: int, noun: str) -> str:
+    """A number and what is counted.
+
+    Examples
+    --------
+    >>> counted(1, "system"), counted(2000, "row")
+    ('1 system', '2,000 rows')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def in_short(value: Any, most: int = 8) -> str:
+    """A value as text; of a long list or mapping, such as a whole price list, the beginning and a count.
+
+    Examples
+    --------
+    >>> in_short({"age": 1, "TSH": 20, "T3": 9}, most=2)
+    'age 1, TSH 20, ... and 1 more'
+    >>> in_short("a long text is left as it is", most=2)
+    'a long text is left as it is'
+    """
+    if isinstance(value, Mapping):
+        entries = [f"{key} {in_short(entry, most)}" for key, entry in value.items()]
+    elif isinstance(value, list | tuple):
+        entries = [in_short(entry, most) for entry in value]
+    else:
+        return str(value)
+    if len(entries) > most:
+        entries = [*entries[:most], f"... and {len(entries) - most:,} more"]
+    return ", ".join(entries)
 
 
 @contextmanager

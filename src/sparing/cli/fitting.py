@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import time
 from dataclasses import replace
@@ -11,8 +12,25 @@ from typing import Annotated, Any
 
 import typer
 
-from sparing.cli.console import AsJson, DataFile, Drop, Quiet, Target, Text, plain_errors, say, show
-from sparing.cli.inspecting import frontier_result, frontier_text, point_result
+from sparing.cli.console import (
+    AsJson,
+    DataFile,
+    Drop,
+    Quiet,
+    Target,
+    Text,
+    counted,
+    plain_errors,
+    say,
+    show,
+)
+from sparing.cli.inspecting import (
+    frontier_result,
+    frontier_text,
+    point_result,
+    promise_text,
+    systems_to_list,
+)
 from sparing.cli.options import (
     check_budget,
     check_guarantee,
@@ -165,8 +183,8 @@ def fit(
             "sha256": known_by,
             "content": content,
         }
-        digest = runtime.save(classifier, out, like=rows.X, metadata=about)
-        systems = classifier.frontier_
+        systems = systems_to_list(classifier.frontier_, classifier.choice_)
+        digest = runtime.save(classifier, out, frontier=systems, like=rows.X, metadata=about)
         listed = frontier_result(systems) | {"chosen": point_result(classifier.choice_, systems)}
         say(f"\n{frontier_text(listed, most=_LINES)}\n", quiet)
         result = fitted_result(classifier) | {
@@ -181,6 +199,7 @@ def fit(
 def fitted_result(classifier: Any) -> dict[str, Any]:
     """The choice of a fitted ``BudgetedClassifier`` as plain data."""
     point, full, system = classifier.choice_, classifier.frontier_.full, classifier.system_
+    certificate = getattr(classifier, "certificate_", None)
     stages = [(s.name, [system.costs.columns[j] for j in s.columns]) for s in system.stages]
     return {
         "cost": point.cost,
@@ -191,10 +210,11 @@ def fitted_result(classifier: Any) -> dict[str, Any]:
         "saving": 1 - point.cost / full.cost if full.cost > 0 else 0.0,
         "validation_rows": classifier.frontier_.n_rows,
         "loss": loss_result(classifier),
-        # Those that are stored: no other one beats them.
-        "systems": len(classifier.frontier_.pareto()),
+        # Those that are stored.
+        "systems": len(systems_to_list(classifier.frontier_, point)),
         "method": str(point.label["method"]),
-        "promised": hasattr(classifier, "certificate_"),
+        "promised": certificate is not None,
+        "certificate": None if certificate is None else json.loads(certificate.to_json()),
         "stages": purchases(
             system.costs, stages, has_full=system.has_full, shares=point.stage_rates
         ),
@@ -242,7 +262,8 @@ def fitted_text(result: dict[str, Any]) -> str:
             f"the full model alone:{'':{len(str(result['validation_rows']))}} {result['scoring']} "
             f"{result['full_score']:.4f} for {result['full_cost']:.4g} a row: {result['saving']:.0%} saved",
             loss_text(result),
-            f"written to {result['model']} with {result['systems']} systems to choose from "
+            *([promise_text(result["certificate"])] if result["certificate"] else []),
+            f"written to {result['model']} with {counted(result['systems'], 'system')} to choose from "
             f"(sparing frontier {result['model']})",
             *([f"next: sparing report {_words(result['model'], data)}"] if data else []),
         ]

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparing.cli.console import AsJson, ModelFile, plain_errors, show, table
+from sparing.cli.console import (
+    AsJson,
+    ModelFile,
+    counted,
+    in_short,
+    plain_errors,
+    show,
+    table,
+)
 from sparing.cli.measuring import load_whole, rows_to_measure
 from sparing.cli.options import check_budget
 from sparing.cli.stage_purchases import purchases, purchases_text
 
 if TYPE_CHECKING:
     from sparing import Frontier
+    from sparing.tables import Labelled
 
 
 INSPECT_EXAMPLES = """
@@ -55,12 +66,13 @@ def inspect(model: ModelFile, as_json: AsJson = False) -> None:
 
 def _inspected_text(result: dict[str, Any]) -> str:
     about = ", ".join(
-        f"{key} {value}"
+        f"{key} {in_short(value)}"
         for key, value in result["metadata"].items()
         if key not in ("sha256", "content")
     )
     made = ", ".join(f"{name} {number}" for name, number in result["made_by"].items() if number)
     classes = ", ".join(map(str, result["classes"][:8])) + ", …" * (len(result["classes"]) > 8)
+    promise = result["certificate"]
     lines = [
         f"{result['model']}: format {result['format']}, made by {made}",
         *([about] if about else []),
@@ -69,12 +81,24 @@ def _inspected_text(result: dict[str, Any]) -> str:
         "",
         purchases_text(result["stages"]),
         "",
-        f"systems to choose from: {result['frontier'] or 'this one alone'}; promised: "
-        + ("see --json" if result["certificate"] else "nothing"),
+        f"systems to choose from: {result['frontier'] or 'this one alone'}"
+        + ("" if promise else "; promised: nothing"),
+        *([promise_text(promise)] if promise else []),
     ]
     if result["outside"]:
         lines.append(f"models that are not inside: {', '.join(result['outside'])}")
     return "\n".join(lines)
+
+
+def promise_text(certificate: Any) -> str:
+    """What a stored certificate says; of one of somebody else's making, where it can be read."""
+    from sparing import Certificate
+
+    try:
+        return repr(Certificate.from_json(json.dumps(certificate)))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        # A bundle stores any plain data as a certificate, so any part of it may be missing or of another type.
+        return "promised: in words of its own, see --json"
 
 
 def frontier(
@@ -122,11 +146,16 @@ def frontier(
             check_folder(out)
             check_apart(out, model, data)
         bundle = runtime.load(model) if data is None else load_whole(model)
-        systems = stored_frontier(bundle, model)
+        stored = stored_frontier(bundle, model)
+        own = own_point(bundle, stored)
+        systems = systems_to_list(stored, own)
+        place = None if own is None else systems.points.index(own)
         if data is not None:
             measured = rows_to_measure(bundle, data, target)
-            systems = systems.on(measured.rows.X, measured.rows.y)
+            systems = measured_on(systems, measured.rows)
         result = frontier_result(systems)
+        if place is not None:
+            result["own"] = point_result(systems.points[place], systems)
         if data is not None:
             result["measured"] = measured.result()
         if chooses:
@@ -145,20 +174,63 @@ def stored_frontier(bundle: Any, model: Path) -> Frontier:
     from sparing import Frontier
 
     stored = bundle.frontier
-    if stored is None:
+    if stored is None or not stored.points:
         raise ValueError(f"{model} holds one system and no frontier: `sparing fit` stores one.")
-    return Frontier(
-        stored.points, stored.full, stored.scoring, stored.accounting, stored.n_rows
-    ).pareto()
+    return Frontier(stored.points, stored.full, stored.scoring, stored.accounting, stored.n_rows)
+
+
+def own_point(bundle: Any, stored: Frontier) -> Any:
+    """The system that a loaded file answers with, as a point of its frontier; None when it is not one of them."""
+    records = bundle.manifest["frontier"]["points"]
+    # A point without a number of its own is the main system of the file.
+    places = (place for place, record in enumerate(records) if record["system"] is None)
+    return next((stored.points[place] for place in places), None)
+
+
+def systems_to_list(frontier: Frontier, chosen: Any = None) -> Frontier:
+    """The systems that no other one beats and the chosen one, cheapest first.
+
+    Caution or a promise may choose a system that is beaten on the rows of the frontier.
+
+    Parameters
+    ----------
+    frontier : measured on the rows that chose.
+    chosen : one of its points, if any.
+    """
+    best = frontier.pareto()
+    if chosen is None or any(point is chosen for point in best):
+        return best
+    points = sorted([*best.points, chosen], key=lambda point: (point.cost, point.score))
+    return replace(best, points=tuple(points))
+
+
+def measured_on(systems: Frontier, rows: Labelled) -> Frontier:
+    """All these systems on other rows, in the same order; they are still chosen by the old ones.
+
+    ``Frontier.on`` would leave out the beaten ones, and the model's own may be one of them.
+    """
+    from sparing import Frontier
+
+    other = Frontier.evaluate(
+        [point.system for point in systems],
+        rows.X,
+        rows.y,
+        scoring=systems.scoring,
+        accounting=systems.accounting,
+        labels=[point.label for point in systems],
+        full=None if systems.full is None else systems.full.system,
+    )
+    return replace(other, chosen=systems)
 
 
 def frontier_result(frontier: Frontier) -> dict[str, Any]:
-    """Cost and score of the systems worth having, cheapest first, as plain data."""
+    """Cost and score of all systems of a frontier, cheapest first, as plain data."""
+    points = sorted(frontier, key=lambda point: (point.cost, point.score))
     return {
         "scoring": str(frontier.scoring),
         "rows": frontier.n_rows,
         "full": None if frontier.full is None else point_result(frontier.full, frontier),
-        "points": [point_result(point, frontier) for point in frontier.pareto()],
+        "points": [point_result(point, frontier) for point in points],
     }
 
 
@@ -177,32 +249,44 @@ def point_result(point: Any, frontier: Frontier) -> dict[str, Any]:
 
 
 def frontier_text(result: dict[str, Any], most: int | None = None) -> str:
-    """The same for people: a line per system, the chosen one with a star.
+    """The same for people: a line per system, with a star at the chosen one or else at the model's own.
 
     Parameters
     ----------
-    result : from :func:`frontier_result`, with ``chosen`` if there is one.
-    most : lines for systems; None is all. The chosen one is always among them.
+    result : from :func:`frontier_result`, with one of its points as ``chosen`` or ``own`` if there is one.
+    most : lines for systems besides the one with the star and the full model; None is all.
     """
-    chosen = result.get("chosen")
-    points = result["points"]
-    if most is not None and len(points) > most:
-        points = [points[round(i * (len(points) - 1) / (most - 1))] for i in range(most)]
-    if chosen is not None and chosen not in points:
-        points = sorted([*points, chosen], key=lambda point: (point["cost"], point["score"]))
-    points = [*points, *([result["full"]] if result["full"] else [])]
-    lines = [
-        [
-            f"{point['cost']:.5g}",
-            f"{point['score']:.4f}",
-            "" if point["saving"] is None else f"{point['saving']:.0%}",
-            " ".join(f"{share:.0%}" for share in point["stages"]),
-            str(point.get("method") or point.get("label") or "") + " *" * (point == chosen),
-        ]
-        for point in points
-    ]
+    name = "chosen" if result.get("chosen") else "own"
+    starred, full = result.get(name), result["full"]
+    systems = result["points"]
+    place = None if starred is None else systems.index(starred)
+    places = _places_to_show(len(systems), most, place)
+    lines = [_line(systems[i], star=i == place) for i in places]
+    if full is not None:
+        lines.append(_line(full))
     text = table(["cost", result["scoring"], "saved", "answered at each stage", "by"], lines)
-    if chosen is not None:
-        text += f"\n\n* chosen: {result['scoring']} {chosen['score']:.4f} for {chosen['cost']:.5g} a row"
-    shown = "" if most is None or len(result["points"]) <= most else f", {most} of them shown"
-    return f"{text}\n\n{len(result['points'])} systems on {result['rows']:,} rows{shown}"
+    if starred is not None:
+        word = "chosen" if name == "chosen" else "this model"
+        text += f"\n\n* {word}: {result['scoring']} {starred['score']:.4f} for {starred['cost']:.5g} a row"
+    count = counted(len(systems), "system") + (" and the full model" if full is not None else "")
+    shown = "" if len(places) == len(systems) else f", {len(places)} of the systems shown"
+    return f"{text}\n\n{count} on {counted(result['rows'], 'row')}{shown}"
+
+
+def _places_to_show(n: int, most: int | None, always: int | None) -> list[int]:
+    """Places of a long list, spread evenly from the first to the last, and the one that is always shown."""
+    if most is None or n <= most:
+        return list(range(n))
+    spread = {round(i * (n - 1) / max(most - 1, 1)) for i in range(most)}
+    return sorted(spread if always is None else spread | {always})
+
+
+def _line(point: dict[str, Any], star: bool = False) -> list[str]:
+    """The cells of one system in the table."""
+    return [
+        f"{point['cost']:.5g}",
+        f"{point['score']:.4f}",
+        "" if point["saving"] is None else f"{point['saving']:.0%}",
+        " ".join(f"{share:.0%}" for share in point["stages"]),
+        str(point.get("method") or point.get("label") or "") + " *" * star,
+    ]
