@@ -137,6 +137,8 @@ def certify(
             f"certify takes a Frontier or systems: pass the {type(systems).__name__}'s frontier_, or call its "
             "recalibrate(X, y, guarantee)."
         )
+    if hasattr(systems, "frontier_"):
+        systems = systems.frontier_
     if not isinstance(guarantee, Guarantee):
         raise TypeError(f"guarantee is a Guarantee, not {type(guarantee).__name__}.")
     X = X if hasattr(X, "shape") else np.asarray(X)

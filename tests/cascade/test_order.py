@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from sparing import FeatureCosts
+from sparing.cascade.exits import StageScores
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import _TREES, NetworkJudge, RefitJudge, random_masks, small
 from sparing.cascade.offers import Offers
@@ -47,7 +48,7 @@ def judge_of(costs, n=1500, seed=0, refit=False):
             n_classes=2,
             patience=60,
         )
-    return NetworkJudge(**common, networks=(network,), Z=Z[half:])
+    return NetworkJudge(**common, parts=(((network,), Z[half:]),))
 
 
 @pytest.fixture(scope="module")
@@ -154,3 +155,10 @@ def test_small_copies_have_few_trees_wherever_the_trees_are():
     assert inside.n_estimators == _TREES
     assert forest.n_estimators == 200
     assert small(make_pipeline(StandardScaler(), SVC())) is None
+
+
+def test_of_stages_that_are_worth_the_same_the_dearest_goes():
+    errors = np.array([[1.0, 0, 0, 0], *([[0.0] * 4] * 6)])
+    doubts = np.tile([0.4, 0.1, 0.2, 0.3], (6, 1))
+    scores = StageScores.of(errors, doubts, np.array([1.0, 15, 36, 50, 60, 70, 76]))
+    assert drop_stages(scores, [0.1], n_stages=3, earns=-np.inf) == [0, 1, 2, 6]

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparing._choice import CAUTION
-from sparing._evaluation import full_alone
+from sparing._evaluation import cost_by_stage, full_alone
 from sparing._full_model import FullModel
 from sparing._routed import RoutedClassifier, Training
 from sparing.cascade.exits import Choice, trace
@@ -51,8 +51,9 @@ class CascadeClassifier(RoutedClassifier):
         standard error. On other rows it may lose more: exits were tuned on these. Who needs a promise takes
         :class:`BudgetedClassifier` with a :class:`~sparing.guarantees.Guarantee`.
     round_trip_price : float, default=0.0
-        What every further stage of a row costs in time, in units of cost. It decides which stages are kept and is not
-        part of ``acquisition_cost``; prices that are really paid per stage belong in ``FeatureCosts(call_price=…)``.
+        What every further stage of a row costs in time, in units of cost. It decides which stages are kept, of those
+        that are given only when ``n_stages`` allows fewer. It is not part of ``acquisition_cost``; prices that are
+        really paid per stage belong in ``FeatureCosts(call_price=…)``.
     cv : int, splitter or iterable, default=5
         Folds of all out-of-fold probabilities. An iterable of (train, test) keeps groups of rows together.
     random_state : int, RandomState or None, default=None
@@ -159,7 +160,7 @@ class CascadeClassifier(RoutedClassifier):
             Stage(predictor, ConfidenceGate(), name=name)
             for predictor, name in zip(learnt.predictors, learnt.names, strict=True)
         ]
-        system = System((*cheap, *full.stages), training.costs, training.classes)
+        system = System((*cheap, *full.stages), learnt.costs, training.classes)
         self.history_ = {
             "stage": np.arange(len(scores.costs)),
             "n_columns": system.stage_columns().sum(axis=1)[: len(scores.costs)],
@@ -167,16 +168,10 @@ class CascadeClassifier(RoutedClassifier):
             "score": 1.0 - scores.errors @ scores.weight,
         }
         alone = full_alone(full, training.costs)
+        rates, score = _rates((1.0,), alone), float(self.history_["score"][-1])
         self.frontier_ = Frontier(
             tuple(_point(system, choice) for choice in trace(scores)),
-            Point(
-                alone,
-                float(scores.costs[-1]),
-                float(self.history_["score"][-1]),
-                _rates((1.0,), alone),
-                "full model",
-                loss_error=0.0,
-            ),
+            Point(alone, cost_by_stage(alone, rates), score, rates, "full model", loss_error=0.0),
             "accuracy",
             "stage",
             scores.errors.shape[1],
@@ -185,7 +180,7 @@ class CascadeClassifier(RoutedClassifier):
 
     def _wished(self, tolerance: float) -> System:
         """The cheapest system within a tolerance, kept with caution; the best one when there is none."""
-        frontier = self.frontier_
+        frontier = self.frontier_.pareto()
         try:
             return frontier.at(tolerance=tolerance, caution=CAUTION).system
         except ValueError:  # better than the full model by more than any system is
@@ -218,7 +213,8 @@ class CascadeClassifier(RoutedClassifier):
             A fitted copy.
         """
         check_is_fitted(self, "system_")
-        point = self.frontier_.at(tolerance=tolerance, budget=budget, caution=CAUTION)
+        best = self.frontier_.pareto()  # a stored cascade has these only
+        point = best.at(tolerance=tolerance, budget=budget, caution=CAUTION)
         return self._with_system(point.system)
 
     def with_costs(self, feature_costs: Any) -> Self:

@@ -9,8 +9,8 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -27,8 +27,10 @@ ByDoubt = tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]
 _SWEEPS = 2
 """Sweeps over the gates per price: the first without regard to who reaches a gate. A third changes next to nothing."""
 
-_CAREFUL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""How far systems behind the best one are on the way to the full model alone."""
+_CAREFUL = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""How far careful systems are on the way to the full model alone."""
+_HALFWAY = (0.25, 0.5, 0.75)
+"""Where thresholds are tried between two neighbours of the frontier."""
 _APART = 8
 """Steps of the grid of prices, of a factor 1.24 each, that telling prices are chosen from at least."""
 
@@ -129,7 +131,7 @@ class StageScores:
         return Choice(
             thresholds,
             *self.cost_and_error(thresholds),
-            tuple(shares.tolist()),
+            tuple((shares / shares.sum()).tolist()),
             float(np.sqrt(around @ around)),
         )
 
@@ -201,36 +203,49 @@ class Choice:
 
 
 def trace(scores: StageScores, n: int = 60) -> list[Choice]:
-    """The frontier: thresholds that no others found beat in cost and error, then more careful ones; the cheapest first.
+    """The frontier: thresholds that no others found beat in cost and error, and careful ones; the cheapest first.
 
     Prices fall from one at which buying everything is worth any error to one at which cost hardly counts. A sweep over
     prices only finds corners of the frontier; thresholds halfway between neighbours, at shares of the rows, fill it.
-    A cascade is often better than its full model on the rows it was tuned on. Whoever chooses by other rows, on which
-    it may not be, needs systems between the best one and the full model alone: these are added at the end.
     """
     if not len(scores.doubts):
         return [scores.choice(())]
-    largest = float(scores.costs.max()) or 1.0
-    found: dict[Thresholds, Choice] = {}
+    found = dict[Thresholds, Choice]()
 
-    def add(thresholds: Thresholds) -> None:
-        if thresholds not in found:
-            found[thresholds] = scores.choice(thresholds)
+    def add(every: Iterable[Thresholds]) -> None:
+        found.update({t: scores.choice(t) for t in every if t not in found})
 
-    for price in np.logspace(0.5, -4, n) / largest:
-        add(scores.thresholds(float(price)))
-    add((-np.inf,) * len(scores.doubts))
-    corners = _pareto(found.values())
-    for left, right in pairwise(corners):
-        for share in (0.25, 0.5, 0.75):
-            add(_between(scores, left.thresholds, right.thresholds, share))
+    nobody = (-np.inf,) * len(scores.doubts)
+    add([*_corners(scores, n), nobody])
+    for left, right in pairwise(_pareto(found.values())):
+        add(_between(scores, left.thresholds, right.thresholds, share) for share in _HALFWAY)
     choices = _pareto(found.values())
-    best, nobody = choices[-1].thresholds, (-np.inf,) * len(scores.doubts)
-    for share in _CAREFUL:
-        careful = scores.choice(_between(scores, best, nobody, share))
-        if careful.cost > choices[-1].cost:
-            choices.append(careful)
-    return choices
+    found = {choice.thresholds: choice for choice in choices}
+    add(_careful(scores, choices[-1], n))
+    return sorted(found.values(), key=lambda c: (c.cost, c.error))
+
+
+def _corners(scores: StageScores, n: int) -> list[Thresholds]:
+    """Thresholds at falling prices."""
+    largest = float(scores.costs.max()) or 1.0
+    return [scores.thresholds(float(price)) for price in np.logspace(0.5, -4, n) / largest]
+
+
+def _careful(scores: StageScores, best: Choice, n: int) -> list[Thresholds]:
+    """Thresholds of systems that lose less than it seems from the rows they were tuned on.
+
+    A cascade is often better than its full model on these rows: what it gets wrong is made up for by what the full
+    model does. Whoever chooses by other rows, where luck is spread otherwise, needs systems that count losses alone;
+    and, from the best of both kinds, steps to the full model. On ann-thyroid (five splits) the cut at which validation
+    rows lose nothing rises from 37 to 50% by these.
+    """
+    full = scores.errors[-1]
+    strict = replace(scores, errors=np.where(full > 0, 1.0, scores.errors))
+    strictest = _pareto([strict.choice(t) for t in _corners(strict, n)])
+    nobody = (-np.inf,) * len(scores.doubts)
+    starts = [best.thresholds, strictest[-1].thresholds]
+    steps = [_between(scores, start, nobody, share) for start in starts for share in _CAREFUL]
+    return [*(choice.thresholds for choice in strictest), *steps]
 
 
 def telling_prices(scores: StageScores, n: int = 2) -> list[float]:
@@ -249,9 +264,9 @@ def telling_prices(scores: StageScores, n: int = 2) -> list[float]:
     return grid[np.unique(np.linspace(first, last, n + 2)[1:-1].round().astype(int))].tolist()
 
 
-def _pareto(choices: object) -> list[Choice]:
+def _pareto(choices: Iterable[Choice]) -> list[Choice]:
     kept = list[Choice]()
-    for choice in sorted(choices, key=lambda c: (c.cost, c.error)):  # type: ignore[call-overload]
+    for choice in sorted(choices, key=lambda c: (c.cost, c.error)):
         if not kept or choice.error < kept[-1].error - 1e-12:
             kept.append(choice)
     return kept

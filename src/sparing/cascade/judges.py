@@ -130,21 +130,22 @@ class NetworkJudge(Judge):
 
     Attributes
     ----------
-    networks : one or more, with the same inputs.
-    Z : held-out rows as their inputs.
+    parts : pairs of networks with the same inputs and held-out rows as these inputs; all rows together are judged.
     """
 
-    networks: tuple[MaskedNetwork, ...]
-    Z: Singles
+    parts: tuple[tuple[tuple[MaskedNetwork, ...], Singles], ...]
 
     def proba(self, mask: Booleans) -> Floats:
         """Class probabilities of the held-out rows from some columns."""
-        return mean_proba(self.networks, self.Z, mask)
+        return np.concatenate([mean_proba(networks, Z, mask) for networks, Z in self.parts])
 
     def worth(self, mask: Booleans, groups: list[Codes]) -> Floats:
         """How much the log-loss with some columns rises without each group of them."""
-        each = [network.proba_without(self.Z, mask, groups) for network in self.networks]
-        without = np.mean(each, axis=0)
+        by_part = [
+            np.mean([network.proba_without(Z, mask, groups) for network in networks], axis=0)
+            for networks, Z in self.parts
+        ]
+        without = np.concatenate(by_part, axis=1)
         return np.array([self.loss(proba) for proba in without]) - self.loss(self.proba(mask))
 
 

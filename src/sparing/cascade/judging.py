@@ -12,12 +12,14 @@ from sparing._routed import Training
 from sparing._rows import take_rows
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import Judge, NetworkJudge, RefitJudge, random_masks, small
-from sparing.cascade.network import Floats, Singles
+from sparing.cascade.network import Codes, Floats, Singles
 from sparing.cascade.offers import Offers
 from sparing.cascade.training import train_network
 
 _HELD_OUT = 3000
-"""Rows on which networks judge orders, at most (and at most a third of all)."""
+"""Rows on which networks judge orders. Where a third of all rows is less, all of them judge, each third by networks of
+the other two: on one split of ann-thyroid, 880 rows, of which 60 are sick, preferred an order that saves 44% within a
+point of the full model, all 2640 one that saves 60%."""
 _TAUGHT = 16_000
 """Rows the judging networks are trained on, at most."""
 _JUDGES = 3
@@ -28,6 +30,7 @@ validation rows, with equal stage models, orders that single ones prefer (two tr
 point of the full model, that of three 5.0. They have all random sets to learn and get no noise on top: with it, the
 order that three prefer costs 5.3.
 """
+_JUDGES_OF_THIRDS = 2
 _REFITTED, _REFIT_HELD_OUT = 24_000, 12_000
 """Rows that small copies of the full model are fitted on and judge orders on, at most.
 
@@ -68,13 +71,14 @@ def judge_for(
     # Rows without weight have nothing to say.
     counting = np.arange(len(training.y)) if weight is None else np.flatnonzero(weight)
     rows, n = np.random.default_rng(seed).permutation(counting), len(counting)
-    held_out = rows[: min(_HELD_OUT, max(1, n // 3))]
-    taught = rows[len(held_out) :][:_TAUGHT] if n > 1 else rows
+    parts = _parts(rows)
+    judged = np.concatenate([held_out for held_out, _ in parts])
 
     def weights(of: Any) -> Floats | None:
         return None if weight is None else weight[of]
 
-    report(f"{_JUDGES} networks that judge orders of {len(offers)} purchases")
+    judges = _JUDGES if len(parts) == 1 else _JUDGES_OF_THIRDS
+    report(f"{judges * len(parts)} networks that judge orders of {len(offers)} purchases")
     masks = random_masks(offers, seed)
     networks = Parallel(n_jobs=n_jobs)(
         delayed(train_network)(
@@ -87,17 +91,18 @@ def judge_for(
             noise=0.0,
             seed=seed + judge,
         )
-        for judge in range(_JUDGES)
+        for _, taught in parts
+        for judge in range(judges)
     )
+    of_parts = (tuple(networks[i : i + judges]) for i in range(0, len(networks), judges))
     judge = NetworkJudge(
         offers=offers,
-        y=training.y[held_out],
+        y=training.y[judged],
         full_cost=full_cost,
-        weight=weights(held_out),
-        networks=tuple(networks),
-        Z=Z[held_out],
+        weight=weights(judged),
+        parts=tuple((own, Z[held_out]) for own, (held_out, _) in zip(of_parts, parts, strict=True)),
     )
-    behind = judge.error - float(np.average(full_error[held_out], weights=judge.weight))
+    behind = judge.error - float(np.average(full_error[judged], weights=judge.weight))
     model = None if own is None else small(own)
     if behind < _BEHIND or model is None:
         return judge, 0.0
@@ -124,3 +129,14 @@ def judge_for(
     except (KeyError, ValueError):
         return judge, 0.0
     return copies, behind
+
+
+def _parts(rows: Codes) -> list[tuple[Codes, Codes]]:
+    """Rows that judge and rows that networks are taught with: of few rows every one judges, a third after the other."""
+    n = len(rows)
+    if n < 3:
+        return [(rows, rows)]
+    if n // 3 >= _HELD_OUT:
+        return [(rows[:_HELD_OUT], rows[_HELD_OUT:][:_TAUGHT])]
+    thirds = np.array_split(rows, 3)
+    return [(held_out, np.setdiff1d(rows, held_out)) for held_out in thirds]

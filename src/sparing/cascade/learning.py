@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparing._evaluation import with_call_price
 from sparing._full_model import FullModel, default_full_model
 from sparing._progress import Progress
 from sparing._routed import Training
@@ -33,6 +34,7 @@ from sparing.cascade.stage_models import (
     cloneable,
     folds_for,
 )
+from sparing.costs import FeatureCosts
 
 Floats = NDArray[np.float64]
 Kind = OwnModels | SharedNetwork
@@ -64,6 +66,7 @@ class Learnt:
     names, predictors : of the stages before the full model.
     scores : of all stages, the full model last.
     kind : of model.
+    costs : prices of the stages that are left.
     order : items in the order of purchase, None when the stages were given.
     """
 
@@ -71,6 +74,7 @@ class Learnt:
     predictors: tuple[Any, ...]
     scores: StageScores
     kind: str
+    costs: FeatureCosts
     order: list[list[str]] | None
 
 
@@ -159,11 +163,12 @@ class CascadeLearner:
         kept = drop_stages(scores, _wider(telling_prices(scores)), self._most, self._trip)
         lengths = [by_kind[best][1][k] for k in kept[:-1]]
         return Learnt(
-            [_stage_name(offers, order, *ends) for ends in pairwise([0, *lengths])],
+            [offers.stage_name(order, *ends) for ends in pairwise([0, *lengths])],
             tuple(models.predictors[k] for k in kept[:-1]),
             scores.only(kept),
             models.name,
-            [_added(offers, order, k, k + 1) for k in range(len(order))],
+            training.costs,
+            [offers.added(order, k, k + 1) for k in range(len(order))],
         )
 
     def _given(self, stages: Mapping[str, Booleans]) -> Learnt:
@@ -182,18 +187,28 @@ class CascadeLearner:
         if self._limit is not None and done > self._limit:
             prices = _wider(telling_prices(scores))
             kept = drop_stages(scores, prices, self._limit, self._trip, earns=-np.inf)
+        left = [masks[k] for k in kept[:-1]]
         return Learnt(
             [names[k] for k in kept[:-1]],
             tuple(models.predictors[k] for k in kept[:-1]),
-            scores.only(kept),
+            replace(scores.only(kept), costs=self._cost(left, self._full_mask, kept[:-1])),
             models.name,
+            self._costs_of(kept[:-1]),
             None,
         )
 
     def _without_stages(self) -> Learnt:
         n = len(self._training.y)
         scores = self._scores(np.empty((0, n, 1)), [], np.arange(n))
-        return Learnt([], (), scores, "none", [])
+        return Learnt([], (), scores, "none", self._costs_of([]), [])
+
+    def _costs_of(self, kept: Sequence[int]) -> FeatureCosts:
+        """Prices with the calls of some of the stages, and of the full model."""
+        costs, calls = self._training.costs, self._training.costs.call_price
+        if not isinstance(calls, tuple):
+            return costs
+        left = (*(calls[k] for k in kept), *calls[-len(self._full.stages) :])
+        return with_call_price(costs, left if len(left) > 1 else left[0])
 
     def _can_save(self, offers: Offers) -> bool:
         """Whether some stage could cost less than the full model."""
@@ -324,9 +339,12 @@ class CascadeLearner:
             weight,
         )
 
-    def _cost(self, masks: Sequence[Booleans], last: Booleans) -> Floats:
-        """What a row answered at each stage costs, the full model last."""
-        costs, n_full = self._training.costs, len(self._full.stages)
+    def _cost(
+        self, masks: Sequence[Booleans], last: Booleans, stages: Sequence[int] | None = None
+    ) -> Floats:
+        """What a row answered at each stage costs, the full model last; ``stages`` are those left of the given ones."""
+        costs = self._costs_of(range(len(masks)) if stages is None else stages)
+        n_full = len(self._full.stages)
         bought = np.logical_or.accumulate(np.array([*masks, last]), axis=0)
         calls = np.cumsum(costs.call_prices(len(masks) + n_full))
         return costs.of(bought) + np.append(calls[: len(masks)], calls[-1])
@@ -335,17 +353,3 @@ class CascadeLearner:
 def _wider(prices: list[float]) -> list[float]:
     """Prices at which stages are kept or dropped: also such that more is given up than one would for an order."""
     return [5 * max(prices), *prices]
-
-
-def _added(offers: Offers, order: Sequence[int], start: int, end: int) -> list[str]:
-    """Items that an order buys between two of its places, those not bought before."""
-    before = offers.items[list(order[:start])].any(axis=0)
-    added = offers.items[list(order[start:end])].any(axis=0) & ~before
-    return [str(offers.costs.items[i]) for i in np.flatnonzero(added)]
-
-
-def _stage_name(offers: Offers, order: Sequence[int], start: int, end: int) -> str:
-    """What a stage buys on top of the one before it: its dearest items."""
-    prices = dict(zip(map(str, offers.costs.items), offers.costs.item_prices, strict=True))
-    names = sorted(_added(offers, order, start, end), key=lambda name: -prices[name])
-    return "+ " + ", ".join(names[:2]) + ", …" * (len(names) > 2) if names else "free"

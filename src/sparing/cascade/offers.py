@@ -111,3 +111,15 @@ class Offers:
                 kept.append(int(offer))
                 bought |= self.items[offer]
         return kept
+
+    def added(self, order: Sequence[int], start: int, end: int) -> list[str]:
+        """Items that an order buys between two of its places, those not bought before."""
+        before = self.items[list(order[:start])].any(axis=0)
+        added = self.items[list(order[start:end])].any(axis=0) & ~before
+        return [str(self.costs.items[i]) for i in np.flatnonzero(added)]
+
+    def stage_name(self, order: Sequence[int], start: int, end: int) -> str:
+        """What a stage buys on top of the one before it: its dearest items."""
+        prices = dict(zip(map(str, self.costs.items), self.costs.item_prices, strict=True))
+        names = sorted(self.added(order, start, end), key=lambda name: -prices[name])
+        return "+ " + ", ".join(names[:2]) + ", …" * (len(names) > 2) if names else "free"

@@ -186,7 +186,7 @@ class OwnModels:
             yield
         except (KeyError, ValueError) as error:
             hint = "give a stage_estimator that takes such columns, or 'shared'"
-            if isinstance(self.estimator, Pipeline):
+            if isinstance(self.estimator, Pipeline) and "column" in str(error):
                 hint = f"a pipeline that names its columns needs them all; {hint}"
             raise StageError(
                 f"{self.name} cannot be fitted on {len(columns)} of the columns: {hint}. It says: {error}"
