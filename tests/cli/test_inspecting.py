@@ -252,3 +252,10 @@ def test_long_notes_in_a_file_are_cut(run, fitted, tmp_path):
     assert text.count("... and 392 more") == 2
     assert "who me" in text
     assert max(map(len, text.splitlines())) < 500
+
+
+def test_another_system_takes_no_promise_along_and_that_is_said(run, promised, tmp_path):
+    out = tmp_path / "other.sparing"
+    result = run("frontier", promised[1], "--tolerance", "0.05", "--out", out)
+    assert f"is about another system and is not in {out.name}" in result.stdout
+    assert load(out).certificate is None

@@ -166,7 +166,12 @@ def frontier(
                 kept = systems if systems.chosen is None else systems.judge
                 system = point.system
                 runtime.save(system, out, frontier=kept, metadata=about, like=bundle.like)
-        show(result, frontier_text(result), as_json)
+        text = frontier_text(result)
+        if out is not None and bundle.certificate is not None:
+            text += (
+                f"\nThe promise of {model.name} is about another system and is not in {out.name}."
+            )
+        show(result, text, as_json)
 
 
 def stored_frontier(bundle: Any, model: Path) -> Frontier:

@@ -41,10 +41,10 @@ def measured_systems(
         systems += [point.system for point in others]
         labels = [own, *(point.label for point in others)]
         full = None if known.full is None else known.full.system
+        some = f"; {len(systems)} are shown, the reported one among them"
         note = (
             f"{len(best)} systems were not beaten on the {known.judge.n_rows:,} rows where they were chosen"
-            f"{f'; {len(systems)} of them are shown' if len(systems) < len(best) else ''}. The numbers here are "
-            "measured on the rows of this report."
+            f"{some if len(systems) < len(best) else ''}. The numbers here are measured on the rows of this report."
         )
         scoring = _known_scoring(known) if scoring is None else scoring
     elif len(subject.system.stages) > 1:
