@@ -118,3 +118,12 @@ def test_of_a_list_those_that_cannot_be_fitted_are_left_out(capsys):
     clf = cascade(estimator=forest, stage_estimator=kinds, verbose=1).fit(holes, Y)
     assert clf.stage_kind_ == "ExtraTreesClassifier"
     assert "LogisticRegression cannot be fitted" in capsys.readouterr().err
+
+
+def test_missing_values_in_a_late_column_are_heard_of_before_the_search(monkeypatch):
+    monkeypatch.setattr(learning, "judge_for", None)
+    holes = X.copy()
+    holes[::7, 4] = np.nan
+    forest = ExtraTreesClassifier(10, random_state=0)
+    with pytest.raises(ValueError, match="LogisticRegression cannot be fitted on 5 of the columns"):
+        cascade(estimator=forest, stage_estimator=LogisticRegression()).fit(holes, Y)

@@ -31,6 +31,7 @@ point of the full model, that of three 5.0. They have all random sets to learn a
 order that three prefer costs 5.3.
 """
 _JUDGES_OF_THIRDS = 2
+"""The same of each third, where all rows judge: six networks in all."""
 _REFITTED, _REFIT_HELD_OUT = 24_000, 12_000
 """Rows that small copies of the full model are fitted on and judge orders on, at most.
 

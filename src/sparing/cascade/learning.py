@@ -148,7 +148,7 @@ class CascadeLearner:
             )
         if self._limit == 0 or not self._can_save(offers):
             return self._without_stages()
-        self._try_out(offers.mask([0][: len(offers)]))
+        self._try_out(offers.mask([0][: len(offers)]), offers.mask(range(len(offers))))
         order, few = self._order(offers)
         lengths = candidate_lengths(len(order), offers.first)
         by_kind = [
@@ -177,7 +177,7 @@ class CascadeLearner:
         names, masks = list(stages), list(stages.values())
         if self._limit == 0:
             return self._without_stages()
-        self._try_out(masks[0])
+        self._try_out(masks[0], masks[-1])
         candidates = [(kind, masks) for kind in self._kinds()]
         kind = candidates[self._best(candidates)][0]
         models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
@@ -280,13 +280,13 @@ class CascadeLearner:
             return default_full_model(self._training.seed, None)
         return cloneable(self._estimator)
 
-    def _try_out(self, mask: Booleans) -> None:
-        """Fit models that were asked for on a few rows and columns: better to hear now than after the search."""
+    def _try_out(self, *masks: Booleans) -> None:
+        """Fit models that were asked for on a few rows, with few and with all columns, so that errors come early."""
         working, failures = list[Asked](), list[StageError]()
         for kind in self._asked:
             try:
                 if isinstance(kind, OwnModels):
-                    kind.try_out(self._training, mask)
+                    kind.try_out(self._training, masks)
                 working.append(kind)
             except StageError as error:
                 failures.append(error)
@@ -313,14 +313,18 @@ class CascadeLearner:
         train, test = self._folds[0]
         found = dict[int, StageScores]()
         for i, (kind, masks) in enumerate(candidates):
-            proba = kind.honest(self._training, masks, (train, test), self._n_jobs)
+            try:
+                proba = kind.honest(self._training, masks, (train, test), self._n_jobs)
+            except StageError as error:
+                self.report(str(error))
+                continue
             found[i] = self._scores(proba, masks, test)
         prices = sorted({price for scores in found.values() for price in telling_prices(scores)})
         values = {i: scores.fair_value(prices) for i, scores in found.items()}
         for i, value in values.items():
             kind, masks = candidates[i]
             self.report(f"{kind.name}: {value:.4g} on one fold, {len(masks)} stages")
-        return min(values, key=lambda i: values[i])
+        return min(values, key=lambda i: values[i], default=0)
 
     # -- scores ---------------------------------------------------------------------------------
 

@@ -165,8 +165,8 @@ def drop_stages(
 
     best = value(kept)
     while len(kept) > 1:
-        tried = [(value([k for k in kept if k != gone]), -gone) for gone in kept[:-1]]
-        found, gone = min(tried)[0], -min(tried)[1]  # of equals the dearest
+        tried = [(value([k for k in kept if k != gone]), gone) for gone in kept[:-1]]
+        found, gone = min(tried, key=lambda one: (one[0], -one[1]))  # of equals the dearest
         if len(kept) - 1 <= n_stages and found > best * (1 + earns):
             break
         kept.remove(gone)

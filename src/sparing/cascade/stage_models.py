@@ -123,8 +123,8 @@ class OwnModels:
         rows = np.arange(len(training.y))
         return StageModels(tuple(predictors), np.array(proba), rows, self.name)
 
-    def try_out(self, training: Training, mask: Booleans) -> None:
-        """Fit once on a few rows, as many of one class as of another, so that errors come early."""
+    def try_out(self, training: Training, masks: Sequence[Booleans]) -> None:
+        """Fit on a few rows, as many of one class as of another, so that errors come early."""
         weight = np.ones(len(training.y)) if training.weight is None else training.weight
         counting = np.flatnonzero(weight)
         labels = training.y[counting]
@@ -133,11 +133,11 @@ class OwnModels:
         rank = np.empty(len(labels), dtype=np.intp)
         rank[by_class] = np.arange(len(labels)) - first[labels[by_class]]
         part = _part(training, counting[np.argsort(rank, kind="stable")[:_TRIED]])
-        columns = np.flatnonzero(mask)
-        rows = _safe_indexing(part.X, columns, axis=1)
-        with self._explained(columns), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fitted(self.estimator, rows, part.y, part.weight, training.seed)
+        for columns in map(np.flatnonzero, masks):
+            rows = _safe_indexing(part.X, columns, axis=1)
+            with self._explained(columns), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                fitted(self.estimator, rows, part.y, part.weight, training.seed)
 
     def _stage(
         self, training: Training, columns: NDArray[np.intp], folds: Folds, n_jobs: int | None
