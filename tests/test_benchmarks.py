@@ -12,6 +12,7 @@ from scipy.stats import t as student
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC
 from sklearn.utils import Bunch
 
 from sparing import (
@@ -33,6 +34,7 @@ PAPER = [
     "comparison",
     "datasets",
     "features",
+    "kernel_machine",
     "merging",
     "methods",
     "objective",
@@ -607,6 +609,21 @@ def test_synthetic_1_keeps_the_accuracy_of_the_full_model(harness, tmp_path):
     ((_, _, table),) = harness.synthetic.sections(tmp_path, tmp_path)
     last = table[table.alternations == 10]
     assert (last.accuracy.astype(float) > last["full model"].astype(float) - 0.01).all()
+
+
+def test_the_machine_by_matrix_products_is_that_of_libsvm(harness, monkeypatch):
+    # More rows are asked about than are held at a time, and not a multiple of them.
+    monkeypatch.setattr(harness.kernel_machine, "_ROWS", 64)
+    X, y = make_classification(500, 8, n_informative=6, n_classes=3, random_state=0)
+    labels = np.array(["a", "b", "c"])[y]
+    ours = harness.kernel_machine.KernelMachine(C=3).fit(X[:300], labels[:300])
+    theirs = SVC(C=3).fit(X[:300], labels[:300])
+    np.testing.assert_array_equal(ours.machine_.support_, theirs.support_)
+    # Both stop within libsvm's tolerance of the optimum, which is 0.001.
+    np.testing.assert_allclose(
+        ours.decision_function(X[300:]), theirs.decision_function(X[300:]), atol=1e-3
+    )
+    np.testing.assert_array_equal(ours.predict(X[300:]), theirs.predict(X[300:]))
 
 
 # -- committed files ----------------------------------------------------------------------------------

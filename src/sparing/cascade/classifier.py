@@ -41,11 +41,12 @@ class CascadeClassifier(RoutedClassifier):
     n_stages : int or None, default=None
         Stages at most, the full model among them; of more that are given those that earn most are kept. None keeps all
         that are given, or those that earn their place, up to ten before the full model.
-    stage_estimator : {"auto", "own", "shared"}, classifier, or list of these, default="auto"
+    stage_estimator : {"auto", "own", "shared", "both"}, classifier, or list of these, default="auto"
         Model of the stages: ``"own"`` is the full model's kind, fitted for each stage on its columns; ``"shared"`` are
         small networks that serve all stages, trained with the columns of later stages taken away, two per fold, whose
-        answers are averaged; a classifier is cloned for each stage. Of a list the best on held-out rows is taken;
-        ``"auto"`` is ``["own", "shared"]``, or ``"own"`` if networks err far more often than the full model.
+        answers are averaged; ``"both"`` averages the two; a classifier is cloned for each stage. Of a list the best on
+        held-out rows is taken; ``"auto"`` is ``["own", "shared", "both"]``, or ``"own"`` if networks err far more
+        often than the full model.
     tolerance : float, default=0.005
         The fitted system is the cheapest whose out-of-fold accuracy is within this of the full model's, by half a
         standard error. On other rows it may lose more: exits were tuned on these. Who needs a promise takes
@@ -87,7 +88,7 @@ class CascadeClassifier(RoutedClassifier):
     >>> from sparing import CascadeClassifier
     >>> from sparing.datasets import load_hypothyroid
     >>> data = load_hypothyroid()
-    >>> X, y = data.data[:1000], data.target[:1000]
+    >>> X, y = data.data[:500], data.target[:500]
     >>> clf = CascadeClassifier(feature_costs=data.costs, stage_estimator="own", cv=3, random_state=0)
     >>> clf = clf.fit(X, y)
     >>> bool(clf.acquisition_cost(X).mean() < 0.6 * data.costs.total)
@@ -100,7 +101,7 @@ class CascadeClassifier(RoutedClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "stages": ["array-like", Mapping, None],
         "n_stages": [Interval(Integral, 1, None, closed="left"), None],
-        "stage_estimator": [StrOptions({"auto", "own", "shared"}), object],
+        "stage_estimator": [StrOptions({"auto", "own", "shared", "both"}), object],
         "tolerance": [Interval(Real, None, None, closed="neither")],
         "round_trip_price": [Interval(Real, 0, None, closed="left")],
         "cv": ["cv_object"],

@@ -160,14 +160,18 @@ class StageScores:
 
         Many stages fit the rows they are tuned on better than few, so ``value`` is too kind to them; half as many rows
         tune worse than all rows of a fit will, so the other is too harsh. Compare different numbers of stages by this.
+        Prices count by their size: at a small one cost hardly matters, and chance in a few errors would outweigh it.
         """
-        values, alternate = [], np.arange(self.errors.shape[1]) % 2 == 0
+        alternate = np.arange(self.errors.shape[1]) % 2 == 0
+        parts = [(self, self)] * 2
         for tuned in (alternate, ~alternate):
-            here, there = self._of_rows(tuned), self._of_rows(~tuned)
+            parts.append((self._of_rows(tuned), self._of_rows(~tuned)))
+        total = 0.0
+        for here, there in parts:
             for price in prices:
                 cost, error = there.cost_and_error(here.thresholds(price))
-                values.append(error / price + cost)
-        return 0.5 * (self.value(prices) + float(np.mean(values)))
+                total += error + price * cost
+        return total / (len(parts) * sum(prices))
 
     def _of_rows(self, rows: NDArray[np.bool_]) -> StageScores:
         return StageScores.of(

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from sklearn.base import is_regressor
 
 from sparing.cascade.stage_models import OwnModels
 
-Asked = OwnModels | Literal["shared"]
 
-_CHOICES = "stage_estimator is 'auto', 'own', 'shared', a classifier or a list of these"
+@dataclass(frozen=True)
+class Both:
+    """Wanted: the answers of these models and of the shared networks, averaged."""
+
+    own: OwnModels
+
+
+Asked = OwnModels | Both | Literal["shared"]
+
+_CHOICES = "stage_estimator is 'auto', 'own', 'shared', 'both', a classifier or a list of these"
 
 
 def asked_kinds(wanted: Any, own: Any, full_name: str, out_of_bag: bool) -> list[Asked]:
@@ -28,23 +37,24 @@ def asked_kinds(wanted: Any, own: Any, full_name: str, out_of_bag: bool) -> list
     --------
     >>> from sklearn.linear_model import LinearRegression, LogisticRegression
     >>> [getattr(kind, "name", kind) for kind in asked_kinds("auto", LogisticRegression(), "", True)]
-    ['LogisticRegression', 'shared']
+    ['LogisticRegression', 'shared', Both(own=...)]
     >>> asked_kinds(LinearRegression(), None, "", True)
     Traceback (most recent call last):
     TypeError: LinearRegression is a regressor: stages need a classifier with predict_proba or decision_function.
     """
     automatic = isinstance(wanted, str) and wanted == "auto"
-    names = ["own", "shared"] if automatic else wanted
+    names = ["own", "shared", "both"] if automatic else wanted
     several = list(names) if isinstance(names, list | tuple) else [names]
     if not several:
         raise ValueError("stage_estimator is an empty list: give at least one kind of model.")
     kinds = list[Asked]()
+    models = None if own is None else OwnModels(own, out_of_bag)
     for one in several:
         if isinstance(one, str) and one == "shared":
             kinds.append("shared")
-        elif isinstance(one, str) and one == "own":
-            if own is not None:
-                kinds.append(OwnModels(own, out_of_bag))
+        elif isinstance(one, str) and one in ("own", "both"):
+            if models is not None:
+                kinds.append(models if one == "own" else Both(models))
             elif len(several) == 1:
                 raise TypeError(
                     f"{full_name} cannot be fitted again for every stage: give stage_estimator a classifier, or "

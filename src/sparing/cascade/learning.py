@@ -22,7 +22,8 @@ from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import small
 from sparing.cascade.judging import judge_for
 from sparing.cascade.kernel_path import kernel_order
-from sparing.cascade.kinds import Asked, asked_kinds
+from sparing.cascade.kinds import Asked, Both, asked_kinds
+from sparing.cascade.mixed import MixedModels
 from sparing.cascade.network import Booleans, Singles
 from sparing.cascade.offers import Offers
 from sparing.cascade.order import best_order, candidate_lengths, drop_stages, spread_lengths
@@ -37,7 +38,7 @@ from sparing.cascade.stage_models import (
 from sparing.costs import FeatureCosts
 
 Floats = NDArray[np.float64]
-Kind = OwnModels | SharedNetwork
+Kind = OwnModels | SharedNetwork | MixedModels
 
 _HOPELESS = 0.06
 """When a network errs this much more often than the full model, none is tried for the stages."""
@@ -150,10 +151,9 @@ class CascadeLearner:
             return self._without_stages()
         self._try_out(offers.mask([0][: len(offers)]), offers.mask(range(len(offers))))
         order, few = self._order(offers)
-        lengths = candidate_lengths(len(order), offers.first)
-        by_kind = [
-            (kind, lengths if isinstance(kind, SharedNetwork) else few) for kind in self._kinds()
-        ]
+        lengths = sorted({*candidate_lengths(len(order), offers.first), *few})
+        kinds = self._kinds([offers.mask(order[:k]) for k in lengths])
+        by_kind = [(k, lengths if isinstance(k, SharedNetwork) else few) for k in kinds]
         candidates = [(kind, [offers.mask(order[:k]) for k in own]) for kind, own in by_kind]
         best = self._best(candidates)
         kind, masks = candidates[best]
@@ -178,7 +178,7 @@ class CascadeLearner:
         if self._limit == 0:
             return self._without_stages()
         self._try_out(masks[0], masks[-1])
-        candidates = [(kind, masks) for kind in self._kinds()]
+        candidates = [(kind, masks) for kind in self._kinds(masks)]
         kind = candidates[self._best(candidates)][0]
         models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
         done = len(models.predictors)
@@ -282,25 +282,27 @@ class CascadeLearner:
 
     def _try_out(self, *masks: Booleans) -> None:
         """Fit models that were asked for on a few rows, with few and with all columns, so that errors come early."""
-        working, failures = list[Asked](), list[StageError]()
-        for kind in self._asked:
+        failures = dict[OwnModels, StageError]()
+        for models in dict.fromkeys(filter(None, map(_own_of, self._asked))):
             try:
-                if isinstance(kind, OwnModels):
-                    kind.try_out(self._training, masks)
-                working.append(kind)
+                models.try_out(self._training, masks)
             except StageError as error:
-                failures.append(error)
+                failures[models] = error
                 self.report(str(error))
-        if not working:
-            raise failures[0]
-        self._asked = working
+        self._asked = [kind for kind in self._asked if _own_of(kind) not in failures]
+        if not self._asked:
+            raise next(iter(failures.values()))
 
-    def _kinds(self) -> list[Kind]:
-        """Kinds of models to choose from, no network where it is hopeless."""
+    def _kinds(self, masks: Sequence[Booleans]) -> list[Kind]:
+        """Kinds of models to choose from, no network where it is hopeless; ``masks`` are all that it may be asked."""
         owns = [kind for kind in self._asked if isinstance(kind, OwnModels)]
-        if self._automatic and owns and self._behind > _HOPELESS:
+        if len(owns) == len(self._asked) or (self._automatic and owns and self._behind > _HOPELESS):
             return [*owns]
-        return [SharedNetwork(*self._inputs) if k == "shared" else k for k in self._asked]
+        shared = SharedNetwork(*self._inputs, masks)
+        return [
+            shared if k == "shared" else MixedModels(k.own, shared) if isinstance(k, Both) else k
+            for k in self._asked
+        ]
 
     def _best(self, candidates: Sequence[tuple[Kind, list[Booleans]]]) -> int:
         """Position of the kind whose cascade is best on the rows of one fold.
@@ -352,6 +354,11 @@ class CascadeLearner:
         bought = np.logical_or.accumulate(np.array([*masks, last]), axis=0)
         calls = np.cumsum(costs.call_prices(len(masks) + n_full))
         return costs.of(bought) + np.append(calls[: len(masks)], calls[-1])
+
+
+def _own_of(kind: Asked) -> OwnModels | None:
+    """The models in a kind that are fitted for each stage."""
+    return kind.own if isinstance(kind, Both) else kind if isinstance(kind, OwnModels) else None
 
 
 def _wider(prices: list[float]) -> list[float]:

@@ -91,6 +91,7 @@ class OwnModels:
         self.out_of_bag = out_of_bag
         last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
         self.name = type(last).__name__
+        self._known: dict[tuple[bytes, bytes], Floats] = {}
 
     def fit(
         self,
@@ -165,9 +166,12 @@ class OwnModels:
     def honest(
         self, training: Training, masks: Sequence[Booleans], fold: Any, n_jobs: int | None = None
     ) -> Floats:
-        """Probabilities of one fold's test rows: of shape (n_masks, n_test, n_classes)."""
-        stages = (delayed(self._honest)(training, np.flatnonzero(mask), fold) for mask in masks)
-        return np.array(Parallel(n_jobs=n_jobs)(stages))
+        """Probabilities of one fold's test rows: of shape (n_masks, n_test, n_classes); worked out once."""
+        key = np.array(masks).tobytes(), fold[0].tobytes()
+        if key not in self._known:
+            stages = (delayed(self._honest)(training, np.flatnonzero(mask), fold) for mask in masks)
+            self._known[key] = np.array(Parallel(n_jobs=n_jobs)(stages))
+        return self._known[key]
 
     def _honest(self, training: Training, columns: NDArray[np.intp], fold: Any) -> Floats:
         train, test = fold
@@ -194,14 +198,21 @@ class OwnModels:
 
 
 class SharedNetwork:
-    """Networks for all stages, trained with the columns of later stages taken away, whose answers are averaged."""
+    """Networks for all stages, trained with the columns of later stages taken away, whose answers are averaged.
+
+    Parameters
+    ----------
+    inputs, Z : the rows as a network reads them.
+    taught : masks of the stages they learn to answer for; they may be asked about some of these only.
+    """
 
     name = "shared network"
 
-    def __init__(self, inputs: NetworkInputs, Z: Singles) -> None:
+    def __init__(self, inputs: NetworkInputs, Z: Singles, taught: Sequence[Booleans]) -> None:
         self.inputs = inputs
         self.Z = Z
-        self._known: dict[tuple[bytes, bytes], Networks] = {}
+        self.taught = np.array(taught)
+        self._known: dict[bytes, Networks] = {}
 
     def fit(
         self,
@@ -217,7 +228,7 @@ class SharedNetwork:
         exits tuned to lose one point lost 2.1 with two such networks on validation rows, they lose 1.5 with the ten of
         the folds, at 0.1 to 0.3 columns less for the same accuracy.
         """
-        by_fold = self._trained(training, masks, [train for train, _ in folds], n_jobs, progress)
+        by_fold = self._trained(training, [train for train, _ in folds], n_jobs, progress)
         ready = [test for _, test in folds[: len(by_fold)]]
         if len(by_fold) < len(folds):
             warnings.warn(
@@ -238,7 +249,7 @@ class SharedNetwork:
     ) -> Floats:
         """Probabilities of one fold's test rows: of shape (n_masks, n_test, n_classes)."""
         train, test = fold
-        (networks,) = self._trained(training, masks, [train], n_jobs, Progress(verbose=0))
+        (networks,) = self._trained(training, [train], n_jobs, Progress(verbose=0))
         return self._say(networks, test, masks)
 
     def _say(self, networks: Networks, rows: NDArray[np.intp], masks: Sequence[Booleans]) -> Floats:
@@ -247,7 +258,6 @@ class SharedNetwork:
     def _trained(
         self,
         training: Training,
-        masks: Sequence[Booleans],
         parts: Sequence[NDArray[np.intp]],
         n_jobs: int | None,
         progress: Progress,
@@ -256,8 +266,7 @@ class SharedNetwork:
 
         Interrupted, those of the first parts that are complete, if there are any.
         """
-        sets = np.array(masks)
-        keys = [(sets.tobytes(), rows.tobytes()) for rows in parts]
+        keys = [rows.tobytes() for rows in parts]
         new = {k: rows for k, rows in zip(keys, parts, strict=True) if k not in self._known}
         fits = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(train_network)(
@@ -265,7 +274,7 @@ class SharedNetwork:
                 self.Z[rows],
                 training.y[rows],
                 len(training.classes),
-                sets,
+                self.taught,
                 weight=None if training.weight is None else training.weight[rows],
                 seed=(training.seed or 0) + member,
             )
@@ -277,7 +286,7 @@ class SharedNetwork:
             with progress.of([1.0] * (_MEMBERS * len(new))):
                 for i, network in enumerate(fits):
                     found.append(network)
-                    progress.done(i, f"{self.name}, {len(masks)} stages")
+                    progress.done(i, f"{self.name}, {len(self.taught)} stages")
         except KeyboardInterrupt:
             if len(found) < _MEMBERS and keys[0] not in self._known:
                 raise

@@ -34,6 +34,7 @@ KINDS: Mapping[str, str] = {
     "logged model": "sparing._full_predictor:StoredModel",
     "masked network": "sparing.cascade.network:MaskedNetwork",
     "masked predictor": "sparing.cascade.network:MaskedPredictor",
+    "mean predictor": "sparing.cascade.mixed:MeanPredictor",
     "model": "sparing._full_predictor:FullPredictor",
     "network inputs": "sparing.cascade.inputs:NetworkInputs",
     "pruned forest": "sparing.baselines._pruned_forest:PrunedForest",

@@ -21,6 +21,7 @@ from sparing import (
     FeatureCosts,
     GreedyMiserClassifier,
 )
+from sparing.cascade import training
 from sparing.runtime import inspect, save
 
 HERE = Path(__file__).parent
@@ -80,6 +81,9 @@ def main():
     stages = {"stages": [[0], [0, 1, 3]], "stage_estimator": "shared", "cv": 2, "random_state": 0}
     cascade = CascadeClassifier(LogisticRegression(), feature_costs=COSTS, **stages)
     write("cascade-1", cascade.fit(tail, y > 0), tail[:12])
+    training._WIDTH = 8  # a small file
+    cascade.set_params(stage_estimator="both")
+    write("both-1", cascade.fit(tail, y > 0), tail[:12])
 
     frame = pd.DataFrame(X, columns=["age", "TSH", "T3", "weight"])
     frame["where"] = np.where(X[:, 3] > 0, "north", "south")
