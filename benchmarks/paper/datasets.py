@@ -13,6 +13,7 @@ from sklearn.svm import SVC
 from sklearn.utils import Bunch
 
 from paper.features import cifar10_features
+from paper.kernel_machine import KernelMachine
 from paper.rankings import mslr, yahoo
 from paper.scores import Accuracy, RunPrecision, Score
 from sparing.datasets import fetch_forest, fetch_miniboone, fetch_thyroid, load_letters
@@ -58,7 +59,7 @@ def _forest_attributes() -> Bunch:
     return fetch_forest(items="attributes")
 
 
-def _svm(C: float, gamma: float | str) -> Any:
+def _svm(C: float, gamma: float) -> Any:
     return make_pipeline(StandardScaler(), SVC(C=C, gamma=gamma))
 
 
@@ -112,7 +113,7 @@ DATASETS = {
     "thyroid": DataSet(fetch_thyroid, _forest(500, max_features=0.5), 200, splits=_FIVE),
     "cifar-svm": DataSet(
         cifar10_features,
-        _svm(3, "scale"),
+        make_pipeline(StandardScaler(), KernelMachine(C=3)),
         200,
         splits=_FIVE,
         family="cifar",
