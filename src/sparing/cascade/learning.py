@@ -17,6 +17,7 @@ from sparing._full_model import FullModel, default_full_model
 from sparing._progress import Progress
 from sparing._routed import Training
 from sparing._rows import take_rows
+from sparing.cascade.differences import with_differences_if_better
 from sparing.cascade.exits import StageScores, telling_prices
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import small
@@ -106,7 +107,9 @@ class CascadeLearner:
         self._training = training
         self._full = full
         self._automatic = isinstance(stage_estimator, str) and stage_estimator == "auto"
-        self._estimator = estimator
+        self._own = default_full_model(training.seed, None)
+        if estimator is not None:
+            self._own = cloneable(estimator)
         self._limit = None if n_stages is None else n_stages - 1
         self._trip = round_trip_price
         self._n_jobs = n_jobs
@@ -114,11 +117,9 @@ class CascadeLearner:
         self.report = self._progress.say
         self._folds: Folds = folds_for(cv, training.y, training.seed)
         self._behind = 0.0
+        self._out_of_bag = isinstance(cv, int | np.integer)
         self._asked = asked_kinds(
-            stage_estimator,
-            self._own(),
-            type(estimator).__name__,
-            out_of_bag=isinstance(cv, int | np.integer),
+            stage_estimator, self._own, type(estimator).__name__, self._out_of_bag
         )
         self._full_error = (full.proba.argmax(axis=1) != training.y).astype(float)
         self._full_mask = np.zeros(training.X.shape[1], dtype=bool)
@@ -231,7 +232,7 @@ class CascadeLearner:
 
     def _order(self, offers: Offers) -> tuple[list[int], list[int]]:
         """An order of offers, and lengths of its prefixes that are worth a model of their own."""
-        training, own = self._training, self._own()
+        training, own = self._training, self._own
         if len(offers) < 2:
             return list(range(len(offers))), candidate_lengths(len(offers), offers.first)
         if len(offers) > _MANY and own is not None and small(own) is None:
@@ -274,14 +275,14 @@ class CascadeLearner:
 
     # -- kinds of model -------------------------------------------------------------------------
 
-    def _own(self) -> Any:
-        """The full model's kind, to be fitted on some columns; None if that cannot be."""
-        if self._estimator is None:
-            return default_full_model(self._training.seed, None)
-        return cloneable(self._estimator)
-
     def _try_out(self, *masks: Booleans) -> None:
         """Fit models that were asked for on a few rows, with few and with all columns, so that errors come early."""
+        if self._automatic:
+            better = with_differences_if_better(self._own, self._training, *self._folds[0])
+            if better is not self._own:
+                self.report("trees get the differences of columns too")
+                self._own = better
+                self._asked = asked_kinds("auto", better, "", self._out_of_bag)
         failures = dict[OwnModels, StageError]()
         for models in dict.fromkeys(filter(None, map(_own_of, self._asked))):
             try:

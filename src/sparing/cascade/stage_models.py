@@ -31,6 +31,7 @@ from sparing._full_predictor import FullPredictor, output_of
 from sparing._progress import Progress
 from sparing._routed import Training
 from sparing._rows import take_rows
+from sparing.cascade.differences import WithDifferences
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.network import (
     Booleans,
@@ -89,8 +90,7 @@ class OwnModels:
     def __init__(self, estimator: Any, out_of_bag: bool = True) -> None:
         self.estimator = estimator
         self.out_of_bag = out_of_bag
-        last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-        self.name = type(last).__name__
+        self.name = _name(estimator)
         self._known: dict[tuple[bytes, bytes], Floats] = {}
 
     def fit(
@@ -295,6 +295,14 @@ class SharedNetwork:
             if len(networks) == _MEMBERS:
                 self._known[key] = tuple(networks)
         return [self._known[key] for key in takewhile(self._known.__contains__, keys)]
+
+
+def _name(estimator: Any) -> str:
+    """What a kind of model is called: the last step of a pipeline, without what stands around it."""
+    if isinstance(estimator, WithDifferences):
+        return f"{_name(estimator.estimator)} with differences"
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return type(last).__name__
 
 
 def cloneable(estimator: Any) -> Any:
