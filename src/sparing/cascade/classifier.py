@@ -41,12 +41,14 @@ class CascadeClassifier(RoutedClassifier):
     n_stages : int or None, default=None
         Stages at most, the full model among them; of more that are given those that earn most are kept. None keeps all
         that are given, or those that earn their place, up to ten before the full model.
-    stage_estimator : {"auto", "own", "shared", "both"}, classifier, or list of these, default="auto"
-        Model of the stages: ``"own"`` is the full model's kind, fitted for each stage on its columns; ``"shared"`` are
-        small networks that serve all stages, trained with the columns of later stages taken away, two per fold, whose
-        answers are averaged; ``"both"`` averages the two; a classifier is cloned for each stage. Of a list the best on
-        held-out rows is taken; ``"auto"`` is ``["own", "shared", "both"]``, or ``"own"`` if networks err far more
-        often than the full model.
+    stage_estimator : {"auto", "own", "boosted", "shared", "both"}, classifier, or list of these, default="auto"
+        Model of the stages: ``"own"`` is the full model's kind, fitted for each stage on its columns; ``"boosted"``
+        are LightGBM's trees, fitted likewise; ``"shared"`` are small networks that serve all stages, trained with the
+        columns of later stages taken away, two per fold, whose answers are averaged; ``"both"`` averages ``"own"`` and
+        ``"shared"``; a classifier is cloned for each stage. Of a list the best on held-out rows is taken; ``"auto"``
+        is ``["own", "boosted", "shared", "both"]``, without networks if these err far more often than the full model,
+        and trees of the full model's kind see differences of columns where that helps
+        (:class:`~sparing.cascade.WithDifferences`).
     tolerance : float, default=0.005
         The fitted system is the cheapest whose out-of-fold accuracy is within this of the full model's, by half a
         standard error. On other rows it may lose more: exits were tuned on these. Who needs a promise takes
@@ -101,7 +103,7 @@ class CascadeClassifier(RoutedClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "stages": ["array-like", Mapping, None],
         "n_stages": [Interval(Integral, 1, None, closed="left"), None],
-        "stage_estimator": [StrOptions({"auto", "own", "shared", "both"}), object],
+        "stage_estimator": [StrOptions({"auto", "own", "boosted", "shared", "both"}), object],
         "tolerance": [Interval(Real, None, None, closed="neither")],
         "round_trip_price": [Interval(Real, 0, None, closed="left")],
         "cv": ["cv_object"],

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from sklearn.base import is_regressor
 
+from sparing._lightgbm import lightgbm
 from sparing.cascade.stage_models import OwnModels
 
 
@@ -20,10 +21,18 @@ class Both:
 
 Asked = OwnModels | Both | Literal["shared"]
 
-_CHOICES = "stage_estimator is 'auto', 'own', 'shared', 'both', a classifier or a list of these"
+_CHOICES = (
+    "stage_estimator is 'auto', 'own', 'boosted', 'shared', 'both', a classifier or a list of these"
+)
 
 
-def asked_kinds(wanted: Any, own: Any, full_name: str, out_of_bag: bool) -> list[Asked]:
+_MANY_ROWS = 10_000
+"""Rows from which boosted trees may have more leaves."""
+
+
+def asked_kinds(
+    wanted: Any, own: Any, full_name: str, out_of_bag: bool, n_rows: int
+) -> list[Asked]:
     """Kinds of models that a user asks for.
 
     Parameters
@@ -32,18 +41,19 @@ def asked_kinds(wanted: Any, own: Any, full_name: str, out_of_bag: bool) -> list
     own : the full model's kind, unfitted; None if it cannot be fitted on some columns.
     full_name : of the full model, for errors.
     out_of_bag : whether forests may be judged by their out-of-bag rows.
+    n_rows : rows to learn from.
 
     Examples
     --------
     >>> from sklearn.linear_model import LinearRegression, LogisticRegression
-    >>> [getattr(kind, "name", kind) for kind in asked_kinds("auto", LogisticRegression(), "", True)]
-    ['LogisticRegression', 'shared', Both(own=...)]
-    >>> asked_kinds(LinearRegression(), None, "", True)
+    >>> [getattr(kind, "name", kind) for kind in asked_kinds("auto", LogisticRegression(), "", True, 500)]
+    ['LogisticRegression', 'LGBMClassifier', 'shared', Both(own=...)]
+    >>> asked_kinds(LinearRegression(), None, "", True, 500)
     Traceback (most recent call last):
     TypeError: LinearRegression is a regressor: stages need a classifier with predict_proba or decision_function.
     """
     automatic = isinstance(wanted, str) and wanted == "auto"
-    names = ["own", "shared", "both"] if automatic else wanted
+    names = ["own", "boosted", "shared", "both"] if automatic else wanted
     several = list(names) if isinstance(names, list | tuple) else [names]
     if not several:
         raise ValueError("stage_estimator is an empty list: give at least one kind of model.")
@@ -52,6 +62,10 @@ def asked_kinds(wanted: Any, own: Any, full_name: str, out_of_bag: bool) -> list
     for one in several:
         if isinstance(one, str) and one == "shared":
             kinds.append("shared")
+        elif isinstance(one, str) and one == "boosted":
+            boosted = _boosted(n_rows)
+            if not automatic or own is None or type(own) is not type(boosted):
+                kinds.append(OwnModels(boosted, out_of_bag))
         elif isinstance(one, str) and one in ("own", "both"):
             if models is not None:
                 kinds.append(models if one == "own" else Both(models))
@@ -64,6 +78,22 @@ def asked_kinds(wanted: Any, own: Any, full_name: str, out_of_bag: bool) -> list
             _check_classifier(one)
             kinds.append(OwnModels(one, out_of_bag))
     return kinds
+
+
+def _boosted(n_rows: int) -> Any:
+    """Boosted trees that are fitted in no time; ridge and hessians keep rare classes from running away."""
+    return lightgbm.LGBMClassifier(
+        n_estimators=100,
+        num_leaves=15 if n_rows < _MANY_ROWS else 63,
+        learning_rate=0.1,
+        min_child_samples=5,
+        min_child_weight=1.0,
+        reg_lambda=1.0,
+        deterministic=True,
+        force_row_wise=True,
+        n_jobs=1,
+        verbose=-1,
+    )
 
 
 def _check_classifier(model: Any) -> None:

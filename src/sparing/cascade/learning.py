@@ -17,6 +17,7 @@ from sparing._full_model import FullModel, default_full_model
 from sparing._progress import Progress
 from sparing._routed import Training
 from sparing._rows import take_rows
+from sparing.cascade.choosing import Candidates, Kind, best_kind
 from sparing.cascade.differences import with_differences_if_better
 from sparing.cascade.exits import StageScores, telling_prices
 from sparing.cascade.inputs import NetworkInputs
@@ -39,7 +40,6 @@ from sparing.cascade.stage_models import (
 from sparing.costs import FeatureCosts
 
 Floats = NDArray[np.float64]
-Kind = OwnModels | SharedNetwork | MixedModels
 
 _HOPELESS = 0.06
 """When a network errs this much more often than the full model, none is tried for the stages."""
@@ -118,9 +118,8 @@ class CascadeLearner:
         self._folds: Folds = folds_for(cv, training.y, training.seed)
         self._behind = 0.0
         self._out_of_bag = isinstance(cv, int | np.integer)
-        self._asked = asked_kinds(
-            stage_estimator, self._own, type(estimator).__name__, self._out_of_bag
-        )
+        self._named = type(estimator).__name__
+        self._asked = self._asked_for(stage_estimator)
         self._full_error = (full.proba.argmax(axis=1) != training.y).astype(float)
         self._full_mask = np.zeros(training.X.shape[1], dtype=bool)
         self._full_mask[np.concatenate([stage.columns for stage in full.stages])] = True
@@ -275,6 +274,10 @@ class CascadeLearner:
 
     # -- kinds of model -------------------------------------------------------------------------
 
+    def _asked_for(self, stage_estimator: Any) -> list[Asked]:
+        n_rows = len(self._training.y)
+        return asked_kinds(stage_estimator, self._own, self._named, self._out_of_bag, n_rows)
+
     def _try_out(self, *masks: Booleans) -> None:
         """Fit models that were asked for on a few rows, with few and with all columns, so that errors come early."""
         if self._automatic:
@@ -282,7 +285,7 @@ class CascadeLearner:
             if better is not self._own:
                 self.report("trees get the differences of columns too")
                 self._own = better
-                self._asked = asked_kinds("auto", better, "", self._out_of_bag)
+                self._asked = self._asked_for("auto")
         failures = dict[OwnModels, StageError]()
         for models in dict.fromkeys(filter(None, map(_own_of, self._asked))):
             try:
@@ -305,29 +308,10 @@ class CascadeLearner:
             for k in self._asked
         ]
 
-    def _best(self, candidates: Sequence[tuple[Kind, list[Booleans]]]) -> int:
-        """Position of the kind whose cascade is best on the rows of one fold.
-
-        Prices that tell something are found for each, the full model behind it: a judge, which stands in for the full
-        model itself, may know of none at which a row is worth sending there.
-        """
-        if len(candidates) == 1:
-            return 0
-        train, test = self._folds[0]
-        found = dict[int, StageScores]()
-        for i, (kind, masks) in enumerate(candidates):
-            try:
-                proba = kind.honest(self._training, masks, (train, test), self._n_jobs)
-            except StageError as error:
-                self.report(str(error))
-                continue
-            found[i] = self._scores(proba, masks, test)
-        prices = sorted({price for scores in found.values() for price in telling_prices(scores)})
-        values = {i: scores.fair_value(prices) for i, scores in found.items()}
-        for i, value in values.items():
-            kind, masks = candidates[i]
-            self.report(f"{kind.name}: {value:.4g} on one fold, {len(masks)} stages")
-        return min(values, key=lambda i: values[i], default=0)
+    def _best(self, candidates: Candidates) -> int:
+        return best_kind(
+            candidates, self._training, self._folds, self._scores, self._n_jobs, self.report
+        )
 
     # -- scores ---------------------------------------------------------------------------------
 

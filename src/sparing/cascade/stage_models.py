@@ -167,11 +167,11 @@ class OwnModels:
         self, training: Training, masks: Sequence[Booleans], fold: Any, n_jobs: int | None = None
     ) -> Floats:
         """Probabilities of one fold's test rows: of shape (n_masks, n_test, n_classes); worked out once."""
-        key = np.array(masks).tobytes(), fold[0].tobytes()
-        if key not in self._known:
-            stages = (delayed(self._honest)(training, np.flatnonzero(mask), fold) for mask in masks)
-            self._known[key] = np.array(Parallel(n_jobs=n_jobs)(stages))
-        return self._known[key]
+        keys = [(mask.tobytes(), fold[0].tobytes()) for mask in masks]
+        new = {key: mask for key, mask in zip(keys, masks, strict=True) if key not in self._known}
+        fits = (delayed(self._honest)(training, np.flatnonzero(m), fold) for m in new.values())
+        self._known.update(zip(new, Parallel(n_jobs=n_jobs)(fits), strict=True))
+        return np.array([self._known[key] for key in keys])
 
     def _honest(self, training: Training, columns: NDArray[np.intp], fold: Any) -> Floats:
         train, test = fold
