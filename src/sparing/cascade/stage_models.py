@@ -151,6 +151,7 @@ class OwnModels:
                 training.y,
                 cv=folds,
                 out_of_bag=self.out_of_bag,
+                full_proba=self._out_of_fold(training, columns, folds, n_jobs),
                 sample_weight=training.weight,
                 random_state=training.seed,
                 n_jobs=n_jobs,
@@ -167,15 +168,40 @@ class OwnModels:
         self, training: Training, masks: Sequence[Booleans], fold: Any, n_jobs: int | None = None
     ) -> Floats:
         """Probabilities of one fold's test rows: of shape (n_masks, n_test, n_classes); worked out once."""
-        keys = [(mask.tobytes(), fold[0].tobytes()) for mask in masks]
-        new = {key: mask for key, mask in zip(keys, masks, strict=True) if key not in self._known}
-        fits = (delayed(self._honest)(training, np.flatnonzero(m), fold) for m in new.values())
+        wanted = [(np.flatnonzero(mask), fold) for mask in masks]
+        return np.array(self._asked(training, wanted, n_jobs))
+
+    def _out_of_fold(
+        self, training: Training, columns: NDArray[np.intp], folds: Folds, n_jobs: int | None
+    ) -> Floats | None:
+        """Probabilities of all rows, with what is known of some folds; None if they come another way.
+
+        Out-of-bag rows are cheaper, and decision values must become probabilities for all folds alike.
+        """
+        by_bag = self.out_of_bag and getattr(self.estimator, "oob_score", False)
+        if by_bag or not hasattr(self.estimator, "predict_proba"):
+            return None
+        proba = np.zeros((len(training.y), len(training.classes)))
+        found = self._asked(training, [(columns, fold) for fold in folds], n_jobs)
+        for (_, test), of_fold in zip(folds, found, strict=True):
+            proba[test] = of_fold
+        return proba[:, np.unique(training.y)]
+
+    def _asked(
+        self, training: Training, wanted: Sequence[tuple[NDArray[np.intp], Any]], n_jobs: int | None
+    ) -> list[Floats]:
+        """Probabilities of folds' test rows from some columns each; a model is fitted once."""
+        keys = [(columns.tobytes(), train.tobytes()) for columns, (train, _) in wanted]
+        new = {key: w for key, w in zip(keys, wanted, strict=True) if key not in self._known}
+        fits = (delayed(self._honest)(training, *one) for one in new.values())
         self._known.update(zip(new, Parallel(n_jobs=n_jobs)(fits), strict=True))
-        return np.array([self._known[key] for key in keys])
+        return [self._known[key] for key in keys]
 
     def _honest(self, training: Training, columns: NDArray[np.intp], fold: Any) -> Floats:
         train, test = fold
         part = _part(training, train)
+        if len(present := np.unique(part.y)) == 1:  # the other classes are in the test fold alone
+            return np.eye(len(training.classes))[np.repeat(present, len(test))]
         rows = _safe_indexing(part.X, columns, axis=1)
         with self._explained(columns):
             model = fitted(self.estimator, rows, part.y, part.weight, training.seed)
