@@ -34,8 +34,8 @@ def best_kind(
     scores_of: ScoresOf,
     n_jobs: int | None,
     report: Callable[[str], None],
-) -> int:
-    """Position of the kind whose cascade is best on held-out rows.
+) -> tuple[int, StageScores | None]:
+    """Position of the kind whose cascade is best on held-out rows, and its scores there; None if it is the only one.
 
     Prices that tell something are found for each, the full model behind it: a judge, which stands in for the full
     model itself, may know of none at which a row is worth sending there.
@@ -48,7 +48,7 @@ def best_kind(
     n_jobs, report : fits in parallel; says what was found.
     """
     if len(candidates) == 1:
-        return 0
+        return 0, None
     known = np.cumsum([len(test) for _, test in folds])
     some = folds[: int(np.searchsorted(known, min(_ROWS, known[-1]))) + 1]
     hopeless = _hopeless(candidates, training, folds[0], n_jobs, report)
@@ -68,7 +68,8 @@ def best_kind(
     for i, value in values.items():
         kind, masks = candidates[i]
         report(f"{kind.name}: {value:.4g} on {len(rows)} rows, {len(masks)} stages")
-    return min(values, key=lambda i: values[i], default=0)
+    best = min(values, key=lambda i: values[i], default=0)
+    return best, found.get(best)
 
 
 def _own_of(kind: Kind) -> OwnModels | None:

@@ -155,13 +155,17 @@ class CascadeLearner:
         kinds = self._kinds([offers.mask(order[:k]) for k in lengths])
         by_kind = [(k, lengths if isinstance(k, SharedNetwork) else few) for k in kinds]
         candidates = [(kind, [offers.mask(order[:k]) for k in own]) for kind, own in by_kind]
-        best = self._best(candidates)
-        kind, masks = candidates[best]
+        best, seen = self._best(candidates)
+        (kind, masks), lengths = candidates[best], by_kind[best][1]
+        if seen is not None and not isinstance(kind, SharedNetwork):
+            # A stage that does not earn its place on the rows that chose the kind need not be fitted on the others.
+            earning = self._earning(seen)[:-1] or range(len(masks))
+            masks, lengths = [masks[k] for k in earning], [lengths[k] for k in earning]
         models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
         done = len(models.predictors)
         scores = self._scores(models.proba, masks[:done], models.rows)
-        kept = drop_stages(scores, _wider(telling_prices(scores)), self._most, self._trip)
-        lengths = [by_kind[best][1][k] for k in kept[:-1]]
+        kept = self._earning(scores)
+        lengths = [lengths[k] for k in kept[:-1]]
         return Learnt(
             [offers.stage_name(order, *ends) for ends in pairwise([0, *lengths])],
             tuple(models.predictors[k] for k in kept[:-1]),
@@ -179,7 +183,7 @@ class CascadeLearner:
             return self._without_stages()
         self._try_out(masks[0], masks[-1])
         candidates = [(kind, masks) for kind in self._kinds(masks)]
-        kind = candidates[self._best(candidates)][0]
+        kind = candidates[self._best(candidates)[0]][0]
         models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
         done = len(models.predictors)
         scores = self._scores(models.proba, masks[:done], models.rows)
@@ -308,10 +312,14 @@ class CascadeLearner:
             for k in self._asked
         ]
 
-    def _best(self, candidates: Candidates) -> int:
+    def _best(self, candidates: Candidates) -> tuple[int, StageScores | None]:
         return best_kind(
             candidates, self._training, self._folds, self._scores, self._n_jobs, self.report
         )
+
+    def _earning(self, scores: StageScores) -> list[int]:
+        """Positions of the stages that earn their place, the full model among them."""
+        return drop_stages(scores, _wider(telling_prices(scores)), self._most, self._trip)
 
     # -- scores ---------------------------------------------------------------------------------
 
