@@ -148,3 +148,9 @@ def test_words_are_left_to_the_model():
 
 def test_asked_for_by_name_they_are_not_tried():
     assert automatic(BY_DIFFERENCE, stage_estimator="own").stage_kind_ == "ExtraTreesClassifier"
+
+
+@pytest.mark.parametrize("wrong", ["own", None])
+def test_what_is_no_classifier_is_named(wrong):
+    with pytest.raises(TypeError, match="needs a classifier"):
+        WithDifferences(wrong).fit(X, BY_VALUE)

@@ -56,6 +56,7 @@ def best_kind(
     for i, (kind, masks) in enumerate(candidates):
         if _own_of(kind) in hopeless:
             continue
+        report(f"comparing kinds of stages: {kind.name} on {len(masks)} of them")
         try:
             proba = [kind.honest(training, masks, fold, n_jobs) for fold in some]
         except StageError as error:

@@ -72,6 +72,10 @@ class WithDifferences(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the columns that can be subtracted, and fit on all."""
+        if not hasattr(self.estimator, "fit"):
+            raise TypeError(
+                f"WithDifferences needs a classifier such as RandomForestClassifier(), not {self.estimator!r}."
+            )
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite())
         numeric = [j for j, column in enumerate(X[:_LOOKED_AT].T) if _has_many_values(column)]
         if len(numeric) > self.most:
@@ -128,11 +132,12 @@ class WithDifferences(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.concatenate([X, X[:, left] - X[:, right]], axis=1)
 
     def _finite(self) -> Any:
-        return "allow-nan" if get_tags(self.estimator).input_tags.allow_nan else True
+        return "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
+        if hasattr(self.estimator, "fit"):
+            tags.input_tags.allow_nan = get_tags(self.estimator).input_tags.allow_nan
         return tags
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,9 @@ from sparing._price_list import short
 from sparing.costs import FeatureCosts
 
 Booleans = NDArray[np.bool_]
+
+FULL = "full"
+"""What the last stage is called."""
 
 
 def given_stages(stages: Any, costs: FeatureCosts) -> dict[str, Booleans]:
@@ -33,6 +36,14 @@ def given_stages(stages: Any, costs: FeatureCosts) -> dict[str, Booleans]:
         raise ValueError("stages is empty: give the columns of at least one stage, or None.")
     masks, before = dict[str, Booleans](), np.zeros(len(costs.columns), dtype=bool)
     for k, (name, columns) in enumerate(stages.items()):
+        if name == FULL:
+            raise ValueError(
+                f"A stage is called {FULL!r}, which is the name of the last one: give another."
+            )
+        if not isinstance(columns, Iterable):
+            raise TypeError(
+                f"Stage {k} ({name}) is {columns!r}: give the columns of every stage as a list, [[0], [0, 1]]."
+            )
         mask = costs.mask(columns)
         lost = [costs.columns[i] for i in np.flatnonzero(before & ~mask)]
         if lost:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from sklearn.base import is_regressor
 
 from sparing._lightgbm import lightgbm
+from sparing.cascade.boosted import boosted_trees
 from sparing.cascade.stage_models import OwnModels
 
 
@@ -24,10 +25,6 @@ Asked = OwnModels | Both | Literal["shared"]
 _CHOICES = (
     "stage_estimator is 'auto', 'own', 'boosted', 'shared', 'both', a classifier or a list of these"
 )
-
-
-_MANY_ROWS = 10_000
-"""Rows from which boosted trees may have more leaves."""
 
 
 def asked_kinds(
@@ -47,7 +44,7 @@ def asked_kinds(
     --------
     >>> from sklearn.linear_model import LinearRegression, LogisticRegression
     >>> [getattr(kind, "name", kind) for kind in asked_kinds("auto", LogisticRegression(), "", True, 500)]
-    ['LogisticRegression', 'LGBMClassifier', 'shared', Both(own=...)]
+    ['LogisticRegression', 'boosted trees', 'shared', Both(own=...)]
     >>> asked_kinds(LinearRegression(), None, "", True, 500)
     Traceback (most recent call last):
     TypeError: LinearRegression is a regressor: stages need a classifier with predict_proba or decision_function.
@@ -63,9 +60,8 @@ def asked_kinds(
         if isinstance(one, str) and one == "shared":
             kinds.append("shared")
         elif isinstance(one, str) and one == "boosted":
-            boosted = _boosted(n_rows)
-            if not automatic or own is None or type(own) is not type(boosted):
-                kinds.append(OwnModels(boosted, out_of_bag))
+            if not (automatic and isinstance(own, lightgbm.LGBMClassifier)):
+                kinds.append(OwnModels(boosted_trees(n_rows), out_of_bag))
         elif isinstance(one, str) and one in ("own", "both"):
             if models is not None:
                 kinds.append(models if one == "own" else Both(models))
@@ -78,22 +74,6 @@ def asked_kinds(
             _check_classifier(one)
             kinds.append(OwnModels(one, out_of_bag))
     return kinds
-
-
-def _boosted(n_rows: int) -> Any:
-    """Boosted trees that are fitted in no time; ridge and hessians keep rare classes from running away."""
-    return lightgbm.LGBMClassifier(
-        n_estimators=100,
-        num_leaves=15 if n_rows < _MANY_ROWS else 63,
-        learning_rate=0.1,
-        min_child_samples=5,
-        min_child_weight=1.0,
-        reg_lambda=1.0,
-        deterministic=True,
-        force_row_wise=True,
-        n_jobs=1,
-        verbose=-1,
-    )
 
 
 def _check_classifier(model: Any) -> None:

@@ -37,6 +37,7 @@ from sparing.cascade.stage_models import (
     cloneable,
     folds_for,
 )
+from sparing.cascade.training import one_thread
 from sparing.costs import FeatureCosts
 
 Floats = NDArray[np.float64]
@@ -179,6 +180,8 @@ class CascadeLearner:
         """Take the stages as they are given, and find the kind of model."""
         training = self._training
         names, masks = list(stages), list(stages.values())
+        # Prices of calls, if there is one per stage, must be as many as the stages.
+        training.costs.call_prices(len(masks) + len(self._full.stages))
         if self._limit == 0:
             return self._without_stages()
         self._try_out(masks[0], masks[-1])
@@ -252,7 +255,8 @@ class CascadeLearner:
             n_jobs=self._n_jobs,
             report=self.report,
         )
-        order, prices = best_order(judge, self.report)
+        with one_thread():
+            order, prices = best_order(judge, self.report)
         lengths = candidate_lengths(len(order), offers.first)
         # The judge only guesses which stages will be worth a model of their own: rather some too many.
         guessed = judge.scores(order, lengths)
@@ -287,7 +291,7 @@ class CascadeLearner:
         if self._automatic:
             better = with_differences_if_better(self._own, self._training, *self._folds[0])
             if better is not self._own:
-                self.report("trees get the differences of columns too")
+                self.report("held-out rows say that trees should see differences of columns")
                 self._own = better
                 self._asked = self._asked_for("auto")
         failures = dict[OwnModels, StageError]()
@@ -299,7 +303,7 @@ class CascadeLearner:
                 self.report(str(error))
         self._asked = [kind for kind in self._asked if _own_of(kind) not in failures]
         if not self._asked:
-            raise next(iter(failures.values()))
+            raise StageError("\n".join(map(str, failures.values())))
 
     def _kinds(self, masks: Sequence[Booleans]) -> list[Kind]:
         """Kinds of models to choose from, no network where it is hopeless; ``masks`` are all that it may be asked."""

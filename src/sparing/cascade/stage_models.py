@@ -28,9 +28,11 @@ from sklearn.utils import _safe_indexing
 from sparing._full_columns import ColumnUse, unwrapped
 from sparing._full_model import fit_full_model, fitted, folds_of
 from sparing._full_predictor import FullPredictor, output_of
+from sparing._price_list import short
 from sparing._progress import Progress
 from sparing._routed import Training
 from sparing._rows import take_rows
+from sparing.cascade.boosted import NumericBooster
 from sparing.cascade.differences import WithDifferences
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.network import (
@@ -40,7 +42,7 @@ from sparing.cascade.network import (
     Singles,
     mean_proba,
 )
-from sparing.cascade.training import train_network
+from sparing.cascade.training import one_thread, train_network
 
 Floats = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
@@ -217,9 +219,10 @@ class OwnModels:
         except (KeyError, ValueError) as error:
             hint = "give a stage_estimator that takes such columns, or 'shared'"
             if isinstance(self.estimator, Pipeline) and "column" in str(error):
-                hint = f"a pipeline that names its columns needs them all; {hint}"
+                hint = f"a pipeline that names its columns needs them all, make_column_selector() does not; {hint}"
             raise StageError(
-                f"{self.name} cannot be fitted on {len(columns)} of the columns: {hint}. It says: {error}"
+                f"{self.name} cannot be fitted on {len(columns)} of the columns, at positions "
+                f"{short(columns.tolist())}: {hint}. It says: {error}"
             ) from error
 
 
@@ -279,7 +282,8 @@ class SharedNetwork:
         return self._say(networks, test, masks)
 
     def _say(self, networks: Networks, rows: NDArray[np.intp], masks: Sequence[Booleans]) -> Floats:
-        return np.array([mean_proba(networks, self.Z[rows], mask) for mask in masks])
+        with one_thread():
+            return np.array([mean_proba(networks, self.Z[rows], mask) for mask in masks])
 
     def _trained(
         self,
@@ -328,7 +332,7 @@ def _name(estimator: Any) -> str:
     if isinstance(estimator, WithDifferences):
         return f"{_name(estimator.estimator)} with differences"
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return type(last).__name__
+    return "boosted trees" if isinstance(last, NumericBooster) else type(last).__name__
 
 
 def cloneable(estimator: Any) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from sklearn.utils.parallel import _get_threadpool_controller
@@ -72,8 +73,7 @@ def train_network(
     hidden = [width or _WIDTH] * _LAYERS
     layers = _Layers([n_inputs + masks.shape[1], *hidden, n_classes], rng)
     rows_in = np.empty((size, n_inputs + masks.shape[1]), dtype=np.float32)
-    # Products of such matrices gain nothing from threads, and lose when threads wait for a busy core.
-    with _get_threadpool_controller().limit(limits=1, user_api="blas"):
+    with one_thread():
         for step, rows in enumerate(_batches(n, size, steps, rng)):
             drawn = rng.integers(0, len(masks), size)
             values = Z[rows]
@@ -85,6 +85,11 @@ def train_network(
             layers.step(_rate(step, steps))
     copies = (tuple(view.copy() for view in views) for views in (layers.weights, layers.biases))
     return MaskedNetwork(inputs, *copies)
+
+
+def one_thread() -> Any:
+    """Context for products of a network's matrices, which gain nothing from threads, and lose when cores are busy."""
+    return _get_threadpool_controller().limit(limits=1, user_api="blas")
 
 
 def _batches(n: int, size: int, steps: int, rng: np.random.Generator) -> Iterator[Codes]:

@@ -107,6 +107,10 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
     Written beside the target, flushed to the disk, then renamed over it.
     """
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"There is no folder {str(target.parent)!r} to write {target.name} into."
+        )
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -50,6 +50,7 @@ TRUSTED = (
     "sklearn.utils._metadata_requests.MetadataRequest",
     "sklearn.utils._metadata_requests.MethodMetadataRequest",
     "sklearn.utils.validation.check_array",
+    "sparing.cascade.boosted.NumericBooster",
     "sparing.cascade.differences.WithDifferences",
 )
 """Types trusted beside those skops trusts by itself (scikit-learn's public estimators, numpy's types and ufuncs)."""
