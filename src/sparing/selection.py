@@ -198,7 +198,7 @@ class BudgetedClassifier(FrontierClassifier):
             if self._unkept is not None:
                 raise ValueError(
                     f"{self._unkept} Nothing needs to be fitted again: frontier_ is kept, and at(budget=...) or "
-                    "at(tolerance=...) chooses from it."
+                    f"at(tolerance=...) chooses from it{', without the floor' if self.min_recall else ''}."
                 )
         finally:
             for name in ("_groups", "_unkept", "_prepared"):
