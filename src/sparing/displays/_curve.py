@@ -65,7 +65,8 @@ def curve_of_frontier(
     """
     pareto = frontier.pareto()
     best = {id(point) for point in pareto}
-    alone = [p for p in pareto if len(p.stage_rates) > 1 and p.stage_rates[0] == 1]
+    # Of a cascade the first stage is no rival: a later one may be both.
+    alone = [p for p in pareto if len(p.stage_rates) == 2 and p.stage_rates[0] == 1]
     cheap = max(alone, key=lambda point: point.score, default=None)
     saving, marked = None, None
     if tolerance is not None and frontier.full is not None:

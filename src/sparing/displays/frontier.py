@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from sparing.displays._curve import Curve, Pair, curve_of_arrays, curve_of_frontier
 from sparing.displays._style import COLOURS, GREY, MARKERS, pyplot, quiet, tint
@@ -143,6 +144,8 @@ class FrontierDisplay:
         name, tolerance, budget, level, ax
             As in :meth:`from_frontier`.
         """
+        if hasattr(estimator, "fit"):
+            check_is_fitted(estimator)
         kept = getattr(estimator, "frontier_", None)
         if isinstance(kept, Frontier):
             frontier = kept.on(X, y)
