@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparing._routed import Training
-from sparing.cascade.exits import StageScores, telling_prices
+from sparing.cascade.exits import StageScores, mean_and_error, telling_prices
 from sparing.cascade.mixed import MixedModels
 from sparing.cascade.network import Booleans
 from sparing.cascade.stage_models import Folds, OwnModels, SharedNetwork, StageError
@@ -103,8 +103,7 @@ def _hopeless(
     best = min(wrong.values(), key=lambda errors: float(share @ errors))
     behind = set[OwnModels | None]()
     for kind, errors in wrong.items():
-        more = share @ (errors - best)
-        spread = np.sqrt(share**2 @ (errors - best - more) ** 2)
+        more, spread = mean_and_error(errors - best, share)
         if more > max(_BEHIND, 2 * spread):
             report(f"{kind.name} errs {more:.3f} more often with all columns: not tried")
             behind.add(kind)

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from sparing._full_model import fitted
 from sparing._routed import Training
 from sparing._rows import take_rows
+from sparing.cascade.exits import mean_and_error
 from sparing.cascade.judges import small
 
 Floats = NDArray[np.float64]
@@ -181,7 +182,5 @@ def with_differences_if_better(own: Any, training: Training, train: Codes, test:
     except (AttributeError, KeyError, TypeError, ValueError):
         # Words among the columns, or none that tells how much each matters: nothing to subtract.
         return own
-    share = weight[test] / weight[test].sum()
-    gained = share @ (plain - wide)
-    spread = np.sqrt(share**2 @ (plain - wide - gained) ** 2)
+    gained, spread = mean_and_error(plain - wide, weight[test] / weight[test].sum())
     return WithDifferences(own) if gained > spread else own

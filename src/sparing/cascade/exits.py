@@ -127,12 +127,11 @@ class StageScores:
         stage = self.answering(thresholds)
         shares = np.bincount(stage, self.weight, minlength=len(self.costs))
         losses = self.errors[stage, np.arange(len(stage))] - self.errors[-1]
-        around = self.weight * (losses - self.weight @ losses)
         return Choice(
             thresholds,
             *self.cost_and_error(thresholds),
             tuple((shares / shares.sum()).tolist()),
-            float(np.sqrt(around @ around)),
+            mean_and_error(losses, self.weight)[1],
         )
 
     def only(self, stages: Sequence[int]) -> StageScores:
@@ -177,6 +176,13 @@ class StageScores:
         return StageScores.of(
             self.errors[:, rows], self.doubts[:, rows], self.costs, self.weight[rows]
         )
+
+
+def mean_and_error(differences: Floats, weight: Floats) -> tuple[float, float]:
+    """Weighted mean of paired differences and its standard error; weights sum to 1."""
+    mean = float(weight @ differences)
+    around = weight * (differences - mean)
+    return mean, float(np.sqrt(around @ around))
 
 
 def sorted_by_doubt(doubt: Floats) -> ByDoubt:
