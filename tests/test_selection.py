@@ -519,6 +519,14 @@ def test_a_full_model_with_nothing_but_predict(rows, method):
     assert clf.predict(X[:5]).shape == (5,)
 
 
+@pytest.mark.parametrize("make", [np.asarray, pd.DataFrame])
+def test_nothing_is_promised_by_rows_that_were_learnt_from(rows, make):
+    X, y = make(rows[0]), rows[1]
+    clf = budgeted(feature_costs=None, tolerance=0.1).fit(X, y)
+    with pytest.raises(ValueError, match="rows that fit has learnt from"):
+        clf.recalibrate(X, y, Guarantee(tolerance=0.1))
+
+
 def test_nothing_is_promised_by_rows_that_come_in_groups(rows):
     X, y = rows
     message = "guarantee and groups: .* recalibrate"

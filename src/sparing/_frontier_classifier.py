@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from sparing._certificate import Certificate
+from sparing._certificate import Certificate, fingerprint
 from sparing._drift import Drift, check_drift
 from sparing._routed import RoutedClassifier
 from sparing._wishes import Wishes
@@ -112,9 +112,20 @@ class FrontierClassifier(RoutedClassifier):
         """
         check_is_fitted(self, "frontier_")
         X, y = self._check_rows(X, reset=False), column_or_1d(np.asarray(y))
+        if fingerprint(X, y) == getattr(self, "_learnt_from", None):
+            raise ValueError(
+                "These are the rows that fit has learnt from: a promise needs rows that were used for nothing else. "
+                "Keep some aside, or let fit do it: guarantee=0.95."
+            )
         other = self._with_system(self.system_)
         other.system_ = other._promise(X, y, self._to_promise(guarantee), date)
         return other
+
+    def _remember(self, X: Any, y: Any) -> None:
+        """Keep what tells these rows from others, so that nothing is promised from rows that were learnt from."""
+        self._learnt_from = fingerprint(
+            self._check_rows(X, reset=False), column_or_1d(np.asarray(y))
+        )
 
     def _to_promise(self, wish: Guarantee | float | None) -> Guarantee:
         """A guarantee as it is given, or that of the last time, which may not be the one of fit."""

@@ -55,9 +55,9 @@ class BudgetedClassifier(FrontierClassifier):
         Average cost per row, at most: the fitted system is the best within it.
     tolerance : float, default=None
         Score below the full model's, at most: the fitted system is the cheapest within it. With a budget as well, it
-        must keep both. With neither, nothing is to be lost: the tolerance is 0. The cheapest of many systems on a few
-        hundred validation rows is partly the luckiest, so it must keep the tolerance by half a standard error; where it
-        has to hold on other rows ask for a guarantee.
+        must keep both. With neither, nothing is to be lost: the tolerance is 0 (a ``guarantee`` needs one of them). The
+        cheapest of many systems on a few hundred validation rows is partly the luckiest, so it must keep the tolerance
+        by half a standard error; where it has to hold on other rows ask for a guarantee.
     scoring : str, callable or matrix, default="accuracy"
         What is compared, see :meth:`sparing.Frontier.evaluate`: names of scikit-learn scorers, scorers, metrics, or a
         matrix of misclassification costs (true class × answer, in the order of the classes). What does not fit the
@@ -190,6 +190,7 @@ class BudgetedClassifier(FrontierClassifier):
         self._unkept: ValueError | None = None
         try:
             super().fit(X, y, sample_weight, full_proba=full_proba)
+            self._remember(X, y)
             if isinstance(self._unkept, PromiseError):
                 raise PromiseError(
                     f"{self._unkept} Nothing needs to be fitted again: frontier_ is kept, at(...) chooses without a "

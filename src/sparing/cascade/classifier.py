@@ -104,7 +104,7 @@ class CascadeClassifier(RoutedClassifier):
         "stages": ["array-like", Mapping, None],
         "n_stages": [Interval(Integral, 1, None, closed="left"), None],
         "stage_estimator": [StrOptions({"auto", "own", "boosted", "shared", "both"}), object],
-        "tolerance": [Interval(Real, None, None, closed="neither")],
+        "tolerance": [Interval(Real, -1, 1, closed="neither")],
         "round_trip_price": [Interval(Real, 0, None, closed="left")],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
