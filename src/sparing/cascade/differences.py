@@ -3,8 +3,8 @@
 A tree splits one column at a time, and needs many splits to say that one value is larger than another. Columns of the
 same unit often matter by their difference: on Forest (elevation, distances and heights in metres; training rows of one
 split, a fifth held out) extra trees on six columns are right on 84.0% of the rows without differences, on 87.2% with
-them, in the same time; on ten 86.0 and 88.5%. Sums bring less and nothing on top. On ann-thyroid (forests) 0.3 points are lost, on
-MiniBooNE and Letters 0 to 0.4 won: whether it helps is measured.
+them, in the same time; on ten 86.0 and 88.5%. Sums bring less and nothing on top. On ann-thyroid (forests) 0.3 points
+are lost, on MiniBooNE and Letters 0 to 0.4 won: whether it helps is measured.
 """
 
 from __future__ import annotations
