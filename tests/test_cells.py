@@ -115,3 +115,13 @@ def test_cells_without_a_value():
     assert missing(np.array(["2020", "NaT"], dtype="datetime64[D]")).tolist() == [False, True]
     assert not missing(np.array(["a", "nan"])).any()
     assert not missing(np.array([1, 2])).any()
+
+
+def test_dates_are_refused_by_name():
+    frame = as_frame(X).assign(
+        seen=pd.date_range("2020-01-01", periods=len(X)),
+        waited=pd.to_timedelta(np.arange(len(X)), unit="h"),
+    )
+    for table in (frame, pl.from_pandas(frame)):
+        with pytest.raises(ValueError, match=r"'seen', 'waited'.* holds dates or durations"):
+            lin(FOREST).fit(table, Y)

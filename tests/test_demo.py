@@ -8,6 +8,7 @@ import pytest
 
 from printed import reader  # noqa: F401
 from sparing import Certificate, PromiseError, demo
+from sparing.datasets import load_hypothyroid
 from sparing.demo import CONFIDENCE, MIN_RECALL, TOLERANCE, demo_text, run_demo
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +36,12 @@ def test_the_demo_saves_more_than_half_within_its_tolerance(result):
     assert promised["recall"] >= MIN_RECALL
     assert within_budget["price"] < 1.1 * result["budget"]  # it was kept on other patients
     assert (full["asked"], healthy["recall"], healthy["missed"]) == (1.0, 0.0, result["n_sick"])
+
+
+def test_what_the_full_model_never_looks_at_is_named_and_not_billed(result):
+    total = load_hypothyroid().costs.total
+    assert result["rows"][0]["price"] == pytest.approx(total - sum(result["unread"].values()))
+    assert all(name in demo_text(result) for name in result["unread"])
 
 
 def test_intervals_enclose_what_was_measured(result):

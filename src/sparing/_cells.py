@@ -65,6 +65,16 @@ def refuse_complex(columns: Iterable[tuple[Any, NDArray[Any]]]) -> None:
         )
 
 
+def refuse_dates(columns: Iterable[tuple[Any, NDArray[Any]]]) -> None:
+    """Raise when a column holds dates or durations, which no model inside reads."""
+    found = [name for name, values in columns if values.dtype.kind in "mM"]
+    if found:
+        raise ValueError(
+            f"Column {short(found)} holds dates or durations: give numbers instead, such as the days since some date, "
+            "the month or the hour."
+        )
+
+
 def refuse_infinite(columns: Iterable[tuple[Any, NDArray[Any]]]) -> None:
     """Raise when a cell is infinite."""
     found = [

@@ -35,7 +35,8 @@ def private_prices(prices: Any, derived: Any) -> dict[Any, float]:
         array = np.asarray(prices, dtype=object)
         if array.ndim != 1:
             raise ValueError(
-                f"prices is a mapping or a one-dimensional array, this one has shape {array.shape}."
+                f"prices is a mapping or a one-dimensional array, this one has shape {array.shape}: give a price for "
+                "every column, or no prices for a cost of 1 each."
             )
         named = dict(enumerate(array.tolist()))
     if not len(prices):

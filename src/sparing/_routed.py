@@ -29,6 +29,7 @@ from sparing._cells import (
     columns_of,
     missing,
     refuse_complex,
+    refuse_dates,
     refuse_infinite,
     refuse_missing,
     refuse_twins,
@@ -221,13 +222,14 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _check_cells(self, X: Any) -> None:
-        """Refuse complex and infinite cells, and missing ones where the full model would, naming the columns."""
+        """Refuse complex and infinite cells, dates, and missing ones where the full model would, naming the columns."""
         if isinstance(X, np.ndarray):
             with np.errstate(all="ignore"):
                 if np.isfinite(X.sum()):  # one pass tells that there is nothing to look for
                     return
         columns = list(columns_of(X))
         refuse_complex(columns)
+        refuse_dates(columns)
         refuse_infinite(columns)
         if not self._allows_nan():
             refuse_missing(columns, self.estimator)

@@ -58,9 +58,10 @@ def run_demo(
     Returns
     -------
     dict
-        Plain data: ``rows`` (one dict per line of the table), ``stages`` (what is bought when), ``certificate`` (None
-        when nothing can be promised; ``no_promise`` then says why), ``methods``, ``budget``, ``plot`` (path or None),
-        numbers of patients, ``seconds``.
+        Plain data: ``rows`` (one dict per line of the table), ``stages`` (what is bought when), ``unread`` (what the
+        full model never looks at, so that nobody pays for it), ``certificate`` (None when nothing can be promised;
+        ``no_promise`` then says why), ``methods``, ``budget``, ``plot`` (path or None), numbers of patients,
+        ``seconds``.
 
     Examples
     --------
@@ -116,6 +117,7 @@ def run_demo(
     result: dict[str, Any] = {
         "rows": rows,
         "stages": _stages(chosen.system_, X_report),
+        "unread": _unread(frontier.full.system),
         "certificate": None if certificate is None else json.loads(certificate.to_json()),
         "no_promise": no_promise,
         "methods": sorted(set(classifier.history_["method"].tolist())),
@@ -198,6 +200,13 @@ def _stages(system: System, X: Any) -> list[dict[str, Any]]:
     ]
 
 
+def _unread(full: System) -> dict[str, float]:
+    """Tests that cost something and that no tree of the full model looks at."""
+    costs = full.costs
+    spare = ~costs.items_of(full.stage_columns()).any(axis=0) & (costs.item_prices > 0)
+    return {str(costs.items[i]): float(costs.item_prices[i]) for i in np.flatnonzero(spare)}
+
+
 # -- telling ----------------------------------------------------------------------------------------------------
 
 
@@ -223,6 +232,9 @@ def demo_text(result: dict[str, Any]) -> str:
             f"{row['name']:<26}{row['accuracy']:>9.3f}{row['recall']:>11.3f}"
             f"{'$' + format(row['price'], '.2f'):>9}{saved:>8}{row['asked']:>11.1%}"
         )
+    if result["unread"]:
+        spare = ", ".join(f"{name} ${price:.2f}" for name, price in result["unread"].items())
+        lines.append(f"(no tree of the full model looks at {spare}: not bought)")
     _, chosen, _, _ = result["rows"]
     lines += ["", *_saving_lines(chosen), "", *_promise_lines(result), ""]
     lines += [f"What the {chosen['name']} buys:"]
