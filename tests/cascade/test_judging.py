@@ -95,3 +95,15 @@ def test_copies_judge_where_networks_are_behind_on_few_columns(monkeypatch, on_f
     )
     assert isinstance(judge, wanted)
     assert behind == (on_few if wanted is RefitJudge else 0.0)
+
+
+def test_without_an_offer_free_columns_stay(monkeypatch):
+    judge, gone = scripted(20, 1, prices=(1, 0, 4)), []
+
+    def worth(mask, groups):
+        gone.extend(group.tolist() for group in groups)
+        return np.array([2.0, 2.0])
+
+    monkeypatch.setattr(judge, "worth", worth)
+    assert sorted(judge.worth_for_price([0, 1]).tolist()) == [0.5, 2.0]
+    assert sorted(gone) == [[0], [2]]

@@ -75,6 +75,14 @@ class Judge(ABC):
     def worth(self, mask: Booleans, groups: list[Codes]) -> Floats:
         """How much the log-loss with some columns rises without each group of them."""
 
+    def worth_for_price(self, left: Sequence[int]) -> Floats:
+        """How much the log-loss with some offers rises without each of them, for what it adds to their price."""
+        offers, mask = self.offers, self.offers.mask(left)
+        others = [[o for o in left if o != offer] for offer in left]
+        groups = [np.flatnonzero(mask & ~offers.mask(rest)) for rest in others]
+        paid = np.array([offers.price(left) - offers.price(rest) for rest in others])
+        return self.worth(mask, groups) / np.maximum(paid, 1e-12)
+
     @property
     def n_asked(self) -> int:
         """Sets of columns asked about so far."""

@@ -144,13 +144,8 @@ def judge_for(
 
 def _behind_on_few(judge: Judge, copies: Judge) -> float:
     """How much more often a judge errs than copies with the purchases that matter most to it, on the same rows."""
-    offers = judge.offers
-    every = offers.mask(range(len(offers)))
-    single = [offers.mask([offer]) for offer in range(len(offers))]
-    worth = judge.worth(every, [np.flatnonzero(mask) for mask in single])
-    prices = np.array([offers.price([offer]) for offer in range(len(offers))])
-    few = np.argsort(-worth / np.maximum(prices, 1e-12), kind="stable")[:_FEW]
-    mask = offers.mask(few.tolist())
+    worth = judge.worth_for_price(range(len(judge.offers)))
+    mask = judge.offers.mask(np.argsort(-worth, kind="stable")[:_FEW].tolist())
     more, less = judge.stage(mask)[0], copies.stage(mask)[0]
     # Both judge the rows in the same order.
     n = min(len(more), len(less))

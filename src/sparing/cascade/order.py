@@ -33,15 +33,9 @@ def eliminated(judge: Judge) -> list[int]:
 
     Given up is what raises the held-out loss least for its price. While there are many, several go at once.
     """
-    offers, left, given_up = judge.offers, list(range(len(judge.offers))), list[int]()
+    left, given_up = list(range(len(judge.offers))), list[int]()
     while len(left) > 1:
-        mask = offers.mask(left)
-        without = [mask & ~offers.mask([o for o in left if o != offer]) for offer in left]
-        groups = [np.flatnonzero(gone) for gone in without]
-        paid = np.array(
-            [offers.price(left) - offers.price([o for o in left if o != x]) for x in left]
-        )
-        worth = judge.worth(mask, groups) / np.maximum(paid, 1e-12)
+        worth = judge.worth_for_price(left)
         n_going = max(1, len(left) - max(int(_SHRINK * len(left)), SEARCHED + _SPARE))
         going = [left[i] for i in np.argsort(worth, kind="stable")[:n_going]]
         given_up += going
