@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,7 +16,7 @@ from sparing._choice import CAUTION
 from sparing._evaluation import cost_by_stage, full_alone
 from sparing._full_model import FullModel
 from sparing._routed import RoutedClassifier, Training
-from sparing.cascade.exits import Choice, trace
+from sparing.cascade.exits import Choice, StageScores, trace, unbeaten
 from sparing.cascade.given import given_stages
 from sparing.cascade.learning import CascadeLearner
 from sparing.frontier import Frontier, Point
@@ -28,6 +29,8 @@ class CascadeClassifier(RoutedClassifier):
     The order of purchases is found by a search (see ``order_``), every stage has a model refitted without prices on
     the columns it has, and the last stage is the full model. Exits are tuned together on out-of-fold scores; one fit
     holds the whole frontier: :meth:`at` and :meth:`staged_systems` give other points of it without fitting anything.
+    What is best within a point of the full model is not what is best for little money, so a second order with a few
+    stages is found for about half the cost; a small budget may get these stages.
 
     Parameters
     ----------
@@ -76,11 +79,12 @@ class CascadeClassifier(RoutedClassifier):
         The fitted system; ``stages_`` are its stages.
     estimator_ : the fitted full model.
     order_ : list of lists of str
-        Items in the order of purchase, those bought together in one list; None when ``stages`` was given.
+        Items in the order of purchase, those bought together in one list; None when ``stages`` was given. The order for
+        small budgets is another one.
     stage_kind_ : str
         The kind of model chosen for the stages.
     history_ : dict of arrays
-        Per stage: ``stage``, ``n_columns``, ``cost``, ``score`` (out-of-fold accuracy on all rows).
+        Per stage of ``system_``: ``stage``, ``n_columns``, ``cost``, ``score`` (out-of-fold accuracy on all rows).
     frontier_ : Frontier
         Every system of :meth:`staged_systems` with its cost and accuracy out-of-fold. Exits were tuned on the same
         rows: what they are really worth is told by ``frontier_.on(X_test, y_test)``.
@@ -156,30 +160,62 @@ class CascadeClassifier(RoutedClassifier):
         )
         stages = None if self.stages is None else given_stages(self.stages, training.costs)
         learnt = learner.learn(stages)
-        scores = learnt.scores
         self.order_ = learnt.order
         self.stage_kind_ = learnt.kind
-        cheap = [
-            Stage(predictor, ConfidenceGate(), name=name)
-            for predictor, name in zip(learnt.predictors, learnt.names, strict=True)
+        points, seen = list[Point](), list[Choice]()
+        for chain in learnt.chains:
+            cheap = [
+                Stage(predictor, ConfidenceGate(), name=name)
+                for predictor, name in zip(chain.predictors, chain.names, strict=True)
+            ]
+            system = System((*cheap, *full.stages), learnt.costs, training.classes)
+            found = trace(chain.scores)
+            # Of the chains for small costs only what the best one does not have.
+            new = unbeaten(found, seen) if seen else found
+            points += [_point(system, choice) for choice in new]
+            seen += found
+        self._alone = [
+            (predictor, score)
+            for chain in learnt.chains
+            for predictor, score in zip(chain.predictors, _accuracies(chain.scores), strict=False)
         ]
-        system = System((*cheap, *full.stages), learnt.costs, training.classes)
-        self.history_ = {
-            "stage": np.arange(len(scores.costs)),
-            "n_columns": system.stage_columns().sum(axis=1)[: len(scores.costs)],
-            "cost": scores.costs,
-            "score": 1.0 - scores.errors @ scores.weight,
-        }
+        self._n_full = len(full.stages)
+        scores = learnt.chains[0].scores
         alone = full_alone(full, training.costs)
-        rates, score = _rates((1.0,), alone), float(self.history_["score"][-1])
+        rates, score = _rates((1.0,), alone), float(_accuracies(scores)[-1])
         self.frontier_ = Frontier(
-            tuple(_point(system, choice) for choice in trace(scores)),
+            tuple(sorted(points, key=lambda p: (p.cost, -p.score))),
             Point(alone, cost_by_stage(alone, rates), score, rates, "full model", loss_error=0.0),
             "accuracy",
             "stage",
             scores.errors.shape[1],
         )
-        return self._wished(self.tolerance)
+        system = self._wished(self.tolerance)
+        self.history_ = self._history(system)
+        return system
+
+    def _history(self, system: System) -> dict[str, NDArray[Any]]:
+        """What is known of the stages of a system, a full model of several stages being one."""
+        bought = system.stage_columns()
+        costs = system.costs.of(bought) + system.call_prices()
+        n_cheap = len(system.stages) - self._n_full
+        scores = [
+            next(score for predictor, score in self._alone if predictor is stage.predictor)
+            for stage in system.stages[:n_cheap]
+        ]
+        full = self.frontier_.full
+        assert full is not None
+        return {
+            "stage": np.arange(n_cheap + 1),
+            "n_columns": bought.sum(axis=1)[: n_cheap + 1],
+            "cost": np.append(costs[:n_cheap], costs[-1]),
+            "score": np.array([*scores, full.score]),
+        }
+
+    def _with_system(self, system: System) -> Self:
+        other = super()._with_system(system)
+        other.history_ = other._history(system)
+        return other
 
     def _wished(self, tolerance: float) -> System:
         """The cheapest system within a tolerance, kept with caution; the best one when there is none."""
@@ -192,7 +228,7 @@ class CascadeClassifier(RoutedClassifier):
     # -- the frontier -----------------------------------------------------------------------------
 
     def staged_systems(self) -> list[System]:
-        """Systems along the frontier, the cheapest first: the same stages with other thresholds.
+        """Systems along the frontier, the cheapest first: stages with other thresholds, or those for small budgets.
 
         Behind the most accurate one stand some that are more careful, up to the full model alone: choose among them by
         rows that were not learnt from.
@@ -201,7 +237,7 @@ class CascadeClassifier(RoutedClassifier):
         return [point.system for point in self.frontier_]
 
     def at(self, *, tolerance: float | None = None, budget: float | None = None) -> Self:
-        """The same cascade at another point of its frontier; nothing is refitted.
+        """The cascade at another point of its frontier; nothing is refitted.
 
         Parameters
         ----------
@@ -227,11 +263,6 @@ class CascadeClassifier(RoutedClassifier):
         other.frontier_ = replace(
             again, points=tuple(sorted(again.points, key=lambda p: (p.cost, -p.score)))
         )
-        system = other.system_
-        by_stage = system.costs.of(system.stage_columns()) + system.call_prices()
-        # A full model of several stages counts as one here.
-        n_cheap = len(self.history_["cost"]) - 1
-        other.history_ = {**self.history_, "cost": np.append(by_stage[:n_cheap], by_stage[-1])}
         return other
 
 
@@ -246,6 +277,11 @@ def _point(system: System, choice: Choice) -> Point:
         _rates(choice.shares, chosen),
         loss_error=choice.loss_error,
     )
+
+
+def _accuracies(scores: StageScores) -> NDArray[np.float64]:
+    """Of every stage, if it had to answer all rows."""
+    return np.asarray(1.0 - scores.errors @ scores.weight)
 
 
 def _rates(shares: tuple[float, ...], system: System) -> tuple[float, ...]:

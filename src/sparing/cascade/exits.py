@@ -29,8 +29,14 @@ _SWEEPS = 2
 
 _CAREFUL = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """How far careful systems are on the way to the full model alone."""
-_HALFWAY = (0.25, 0.5, 0.75)
-"""Where thresholds are tried between two neighbours of the frontier."""
+_BETWEEN = 3
+"""Thresholds tried between two neighbours of the frontier, at least."""
+_GAP = 0.01
+"""Steps of cost that are aimed at where neighbours are far apart, as a share of the full model's.
+
+On ann-thyroid no corner lies between one question for a dollar and a blood test for 23.78: a budget in between has only
+what stands in the gap.
+"""
 _APART = 8
 """Steps of the grid of prices, of a factor 1.24 each, that telling prices are chosen from at least."""
 
@@ -227,12 +233,25 @@ def trace(scores: StageScores, n: int = 60) -> list[Choice]:
 
     nobody = (-np.inf,) * len(scores.doubts)
     add([*_corners(scores, n), nobody])
+    largest = float(scores.costs.max()) or 1.0
     for left, right in pairwise(_pareto(found.values())):
-        add(_between(scores, left.thresholds, right.thresholds, share) for share in _HALFWAY)
+        n_between = max(_BETWEEN, round((right.cost - left.cost) / (_GAP * largest)))
+        shares = np.linspace(0, 1, n_between + 2)[1:-1]
+        add(_between(scores, left.thresholds, right.thresholds, float(s)) for s in shares)
     choices = _pareto(found.values())
     found = {choice.thresholds: choice for choice in choices}
     add(_careful(scores, choices[-1], n))
     return sorted(found.values(), key=lambda c: (c.cost, c.error))
+
+
+def unbeaten(choices: Iterable[Choice], others: Iterable[Choice]) -> list[Choice]:
+    """Of some choices the non-dominated that none of the others beats in cost and error; the cheapest first."""
+    known = _pareto(others)
+    return [
+        one
+        for one in _pareto(choices)
+        if not any(o.cost <= one.cost and o.error <= one.error for o in known)
+    ]
 
 
 def _corners(scores: StageScores, n: int) -> list[Thresholds]:
@@ -258,6 +277,11 @@ def _careful(scores: StageScores, best: Choice, n: int) -> list[Thresholds]:
     return [*(choice.thresholds for choice in strictest), *steps]
 
 
+def price_grid(scores: StageScores) -> list[float]:
+    """Prices η from one at which buying everything is worth any error to one at which cost hardly counts."""
+    return (np.logspace(0.5, -4, 50) / (float(scores.costs.max()) or 1.0)).tolist()
+
+
 def telling_prices(scores: StageScores, n: int = 2) -> list[float]:
     """Prices η that matter: a little is lost against a cascade for which cost hardly counts, but not too much.
 
@@ -265,13 +289,14 @@ def telling_prices(scores: StageScores, n: int = 2) -> list[float]:
     Where the loss falls from much to nothing in one step, prices somewhat below that step are taken: at the step itself
     a slightly better cascade would already be given up for none.
     """
-    grid = np.logspace(0.5, -4, 50) / (float(scores.costs.max()) or 1.0)
-    errors = [scores.cost_and_error(scores.thresholds(float(price)))[1] for price in grid]
+    grid = price_grid(scores)
+    errors = [scores.cost_and_error(scores.thresholds(price))[1] for price in grid]
     loss = np.array(errors) - min(errors)
     first = int(np.argmax(loss <= min(0.015, 0.2 * loss.max())))
     far = np.flatnonzero(loss >= min(0.001, 0.02 * loss.max()))
     last = min(max(first + _APART, int(far[-1])), len(grid) - 1)
-    return grid[np.unique(np.linspace(first, last, n + 2)[1:-1].round().astype(int))].tolist()
+    places = np.unique(np.linspace(first, last, n + 2)[1:-1].round().astype(int))
+    return [grid[place] for place in places]
 
 
 def _pareto(choices: Iterable[Choice]) -> list[Choice]:

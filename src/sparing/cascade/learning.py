@@ -6,17 +6,17 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparing._evaluation import with_call_price
 from sparing._full_model import FullModel, default_full_model
 from sparing._progress import Progress
 from sparing._routed import Training
 from sparing._rows import take_rows
+from sparing.cascade.accounts import Accounts
 from sparing.cascade.choosing import Candidates, Kind, best_kind
 from sparing.cascade.differences import with_differences_if_better
 from sparing.cascade.exits import StageScores, telling_prices
@@ -28,7 +28,17 @@ from sparing.cascade.kinds import Asked, Both, asked_kinds
 from sparing.cascade.mixed import MixedModels
 from sparing.cascade.network import Booleans, Singles
 from sparing.cascade.offers import Offers
-from sparing.cascade.order import best_order, candidate_lengths, drop_stages, spread_lengths
+from sparing.cascade.order import (
+    CHEAPER_STAGES,
+    Path,
+    best_order,
+    candidate_lengths,
+    cheaper_order,
+    cheaper_path,
+    cheaper_prices,
+    drop_stages,
+    spread_lengths,
+)
 from sparing.cascade.stage_models import (
     Folds,
     OwnModels,
@@ -61,21 +71,33 @@ stop at 104 columns on average within a point of the full model, nine at 77.
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
-    """Stages before the full model, and the scores of all stages on the training rows, out-of-fold.
+class Chain:
+    """Stages before the full model, each with what those before it have bought.
 
     Attributes
     ----------
-    names, predictors : of the stages before the full model.
-    scores : of all stages, the full model last.
-    kind : of model.
-    costs : prices of the stages that are left.
-    order : items in the order of purchase, None when the stages were given.
+    names, predictors : of the stages.
+    scores : of all stages, the full model last, on the training rows, out-of-fold.
     """
 
     names: list[str]
     predictors: tuple[Any, ...]
     scores: StageScores
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What a fit has found.
+
+    Attributes
+    ----------
+    chains : the best one first; others are better at a small cost.
+    kind : of model.
+    costs : prices of the stages that are left.
+    order : items in the order of purchase of the best chain, None when the stages were given.
+    """
+
+    chains: tuple[Chain, ...]
     kind: str
     costs: FeatureCosts
     order: list[list[str]] | None
@@ -121,9 +143,7 @@ class CascadeLearner:
         self._out_of_bag = isinstance(cv, int | np.integer)
         self._named = type(estimator).__name__
         self._asked = self._asked_for(stage_estimator)
-        self._full_error = (full.proba.argmax(axis=1) != training.y).astype(float)
-        self._full_mask = np.zeros(training.X.shape[1], dtype=bool)
-        self._full_mask[np.concatenate([stage.columns for stage in full.stages])] = True
+        self._accounts = Accounts(training, full)
 
     def learn(self, stages: Mapping[str, Booleans] | None) -> Learnt:
         """Learn with the stages as they are given, or find them; interrupted, what is ready is kept."""
@@ -148,33 +168,62 @@ class CascadeLearner:
                 "call_price has a price per stage, but the stages are yet to be found: give stages=, or one call_price "
                 "for the full model."
             )
-        if self._limit == 0 or not self._can_save(offers):
+        if self._limit == 0 or not self._accounts.can_save(offers):
             return self._without_stages()
         self._try_out(offers.mask([0][: len(offers)]), offers.mask(range(len(offers))))
-        order, few = self._order(offers)
-        lengths = sorted({*candidate_lengths(len(order), offers.first), *few})
-        kinds = self._kinds([offers.mask(order[:k]) for k in lengths])
-        by_kind = [(k, lengths if isinstance(k, SharedNetwork) else few) for k in kinds]
-        candidates = [(kind, [offers.mask(order[:k]) for k in own]) for kind, own in by_kind]
+        paths = self._paths(offers)
+        order = paths[0].order
+        kinds = self._kinds([*chain(*(offers.prefixes(p.order, p.every) for p in paths))])
+        by_kind = [paths[0].every if isinstance(k, SharedNetwork) else paths[0].few for k in kinds]
+        candidates = [
+            (kind, offers.prefixes(order, own)) for kind, own in zip(kinds, by_kind, strict=True)
+        ]
         best, seen = self._best(candidates)
-        (kind, masks), lengths = candidates[best], by_kind[best][1]
+        kind, lengths = kinds[best], by_kind[best]
         if seen is not None and not isinstance(kind, SharedNetwork):
             # A stage that does not earn its place on the rows that chose the kind need not be fitted on the others.
-            earning = self._earning(seen)[:-1] or range(len(masks))
-            masks, lengths = [masks[k] for k in earning], [lengths[k] for k in earning]
-        models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
-        done = len(models.predictors)
-        scores = self._scores(models.proba, masks[:done], models.rows)
-        kept = self._earning(scores)
-        lengths = [lengths[k] for k in kept[:-1]]
-        return Learnt(
-            [offers.stage_name(order, *ends) for ends in pairwise([0, *lengths])],
-            tuple(models.predictors[k] for k in kept[:-1]),
-            scores.only(kept),
-            models.name,
-            training.costs,
-            [offers.added(order, k, k + 1) for k in range(len(order))],
+            lengths = [lengths[k] for k in self._earning(seen)[:-1]] or lengths
+        others = [
+            (path.order, path.every if isinstance(kind, SharedNetwork) else path.few)
+            for path in paths[1:]
+        ]
+        chains, name = self._chains(offers, [(order, lengths), *others], kind)
+        order_names = [offers.added(order, k, k + 1) for k in range(len(order))]
+        return Learnt(chains, name, training.costs, order_names)
+
+    def _chains(
+        self, offers: Offers, wanted: Sequence[tuple[list[int], list[int]]], kind: Kind
+    ) -> tuple[tuple[Chain, ...], str]:
+        """Fit prefixes of some orders, those that are the same once, and keep what earns its place; the best first."""
+        masks = [offers.prefixes(*one) for one in wanted]
+        every = {mask.tobytes(): mask for mask in chain(*masks)}
+        models = kind.fit(
+            self._training, [*every.values()], self._folds, self._n_jobs, self._progress
         )
+        # Interrupted, the last ones may be missing.
+        places = dict(zip(every, range(len(models.predictors)), strict=False))
+        chains, known = list[Chain](), set[bytes]()
+        for (order, lengths), own in zip(wanted, masks, strict=True):
+            ready = [k for k, mask in enumerate(own) if mask.tobytes() in places]
+            stages = [places[own[k].tobytes()] for k in ready]
+            scores = self._accounts.scores(
+                models.proba[stages], [own[k] for k in ready], models.rows
+            )
+            best = chains[0].scores if chains else None
+            kept = self._earning(scores) if best is None else self._earning_cheaply(scores, best)
+            bought = {own[ready[k]].tobytes() for k in kept[:-1]}
+            if chains and bought <= known:
+                continue
+            known |= bought
+            ends = [0, *(lengths[ready[k]] for k in kept[:-1])]
+            chains.append(
+                Chain(
+                    [offers.stage_name(order, *some) for some in pairwise(ends)],
+                    tuple(models.predictors[stages[k]] for k in kept[:-1]),
+                    scores.only(kept),
+                )
+            )
+        return tuple(chains), models.name
 
     def _given(self, stages: Mapping[str, Booleans]) -> Learnt:
         """Take the stages as they are given, and find the kind of model."""
@@ -189,40 +238,22 @@ class CascadeLearner:
         kind = candidates[self._best(candidates)[0]][0]
         models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
         done = len(models.predictors)
-        scores = self._scores(models.proba, masks[:done], models.rows)
+        scores = self._accounts.scores(models.proba, masks[:done], models.rows)
         kept = list(range(done + 1))
         if self._limit is not None and done > self._limit:
             prices = _wider(telling_prices(scores))
             kept = drop_stages(scores, prices, self._limit, self._trip, earns=-np.inf)
         left = [masks[k] for k in kept[:-1]]
-        return Learnt(
+        found = Chain(
             [names[k] for k in kept[:-1]],
             tuple(models.predictors[k] for k in kept[:-1]),
-            replace(scores.only(kept), costs=self._cost(left, self._full_mask, kept[:-1])),
-            models.name,
-            self._costs_of(kept[:-1]),
-            None,
+            replace(scores.only(kept), costs=self._accounts.costs(left, kept[:-1])),
         )
+        return Learnt((found,), models.name, self._accounts.prices(kept[:-1]), None)
 
     def _without_stages(self) -> Learnt:
-        n = len(self._training.y)
-        scores = self._scores(np.empty((0, n, 1)), [], np.arange(n))
-        return Learnt([], (), scores, "none", self._costs_of([]), [])
-
-    def _costs_of(self, kept: Sequence[int]) -> FeatureCosts:
-        """Prices with the calls of some of the stages, and of the full model."""
-        costs, calls = self._training.costs, self._training.costs.call_price
-        if not isinstance(calls, tuple):
-            return costs
-        left = (*(calls[k] for k in kept), *calls[-len(self._full.stages) :])
-        return with_call_price(costs, left if len(left) > 1 else left[0])
-
-    def _can_save(self, offers: Offers) -> bool:
-        """Whether some stage could cost less than the full model."""
-        smallest = [offers.mask([offer]) for offer in range(len(offers))]
-        if offers.first == 0:
-            smallest.append(offers.mask([]))
-        return any(np.less(*self._cost([mask], self._full_mask)) for mask in smallest)
+        alone = Chain([], (), self._accounts.full_alone())
+        return Learnt((alone,), "none", self._accounts.prices(), [])
 
     @property
     def _most(self) -> int:
@@ -236,32 +267,39 @@ class CascadeLearner:
         inputs = NetworkInputs.fit(self._training.X, self._training.weight)
         return inputs, inputs.transform(self._training.X)
 
-    def _order(self, offers: Offers) -> tuple[list[int], list[int]]:
-        """An order of offers, and lengths of its prefixes that are worth a model of their own."""
+    def _paths(self, offers: Offers) -> list[Path]:
+        """Orders of offers with lengths of prefixes that may be stages: the best one, and one for half its cost."""
         training, own = self._training, self._own
         if len(offers) < 2:
-            return list(range(len(offers))), candidate_lengths(len(offers), offers.first)
+            lengths = candidate_lengths(len(offers), offers.first)
+            return [Path(list(range(len(offers))), lengths, lengths)]
         if len(offers) > _MANY and own is not None and small(own) is None:
             self.report(f"a kernel machine that gives up {len(offers)} purchases one by one")
             order = self._kernel_order(offers)
-            return order, spread_lengths(offers, order, self._most)
+            few = spread_lengths(offers, order, self._most)
+            every = sorted({*candidate_lengths(len(order), offers.first), *few})
+            # The first stages are of little use within a point of the full model, but all there is for little money.
+            first = few[: min(self._most, CHEAPER_STAGES)]
+            return [Path(order, few, every), Path(order, first, first)]
         judge, self._behind = judge_for(
             training,
             offers,
             *self._inputs,
-            full_cost=self._cost([], self._full_mask)[-1],
-            full_error=self._full_error,
+            full_cost=self._accounts.costs([])[-1],
+            full_error=self._accounts.full_error,
             own=own,
             n_jobs=self._n_jobs,
             report=self.report,
         )
         with one_thread():
             order, prices = best_order(judge, self.report)
+            cheaper, low = cheaper_order(judge, order, prices, self.report)
         lengths = candidate_lengths(len(order), offers.first)
         # The judge only guesses which stages will be worth a model of their own: rather some too many.
         guessed = judge.scores(order, lengths)
         ahead = drop_stages(guessed, prices, self._most, self._trip, earns=-np.inf)
-        return order, [lengths[k] for k in ahead[:-1]]
+        few = [lengths[k] for k in ahead[:-1]]
+        return [Path(order, few, lengths), cheaper_path(judge, cheaper, low, self._most)]
 
     def _kernel_order(self, offers: Offers) -> list[int]:
         training, design = self._training, self._inputs[0].design
@@ -318,39 +356,22 @@ class CascadeLearner:
 
     def _best(self, candidates: Candidates) -> tuple[int, StageScores | None]:
         return best_kind(
-            candidates, self._training, self._folds, self._scores, self._n_jobs, self.report
+            candidates,
+            self._training,
+            self._folds,
+            self._accounts.scores,
+            self._n_jobs,
+            self.report,
         )
 
     def _earning(self, scores: StageScores) -> list[int]:
         """Positions of the stages that earn their place, the full model among them."""
         return drop_stages(scores, _wider(telling_prices(scores)), self._most, self._trip)
 
-    # -- scores ---------------------------------------------------------------------------------
-
-    def _scores(
-        self, proba: Floats, masks: Sequence[Booleans], rows: NDArray[np.intp]
-    ) -> StageScores:
-        training = self._training
-        wrong = [p.argmax(axis=1) != training.y[rows] for p in proba]
-        errors = np.array([*wrong, self._full_error[rows]], dtype=float)
-        doubts = [1.0 - p.max(axis=1) for p in proba]
-        weight = None if training.weight is None else training.weight[rows]
-        return StageScores.of(
-            errors,
-            np.array(doubts).reshape(len(doubts), len(rows)),
-            self._cost(masks, self._full_mask),
-            weight,
-        )
-
-    def _cost(
-        self, masks: Sequence[Booleans], last: Booleans, stages: Sequence[int] | None = None
-    ) -> Floats:
-        """What a row answered at each stage costs, the full model last; ``stages`` are those left of the given ones."""
-        costs = self._costs_of(range(len(masks)) if stages is None else stages)
-        n_full = len(self._full.stages)
-        bought = np.logical_or.accumulate(np.array([*masks, last]), axis=0)
-        calls = np.cumsum(costs.call_prices(len(masks) + n_full))
-        return costs.of(bought) + np.append(calls[: len(masks)], calls[-1])
+    def _earning_cheaply(self, scores: StageScores, best: StageScores) -> list[int]:
+        """Positions of the stages that earn their place at half the cost of the best ones."""
+        prices = cheaper_prices(best, telling_prices(best))
+        return drop_stages(scores, prices, self._most, self._trip)
 
 
 def _own_of(kind: Asked) -> OwnModels | None:

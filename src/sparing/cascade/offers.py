@@ -83,6 +83,10 @@ class Offers:
         chosen[list(order)] = True
         return self.available(chosen)
 
+    def prefixes(self, order: Sequence[int], lengths: Sequence[int]) -> list[Booleans]:
+        """Columns that are there once the first so many offers of ``order`` were bought, per length."""
+        return [self.mask(order[:length]) for length in lengths]
+
     def columns(self, order: Sequence[int]) -> Columns:
         """Columns that are there once the offers of ``order`` were bought."""
         return np.flatnonzero(self.mask(order))
