@@ -127,9 +127,7 @@ def l1_gate(problem: Problem, *, Cs: int, class_weights: int) -> Systems:
 def cascade(problem: Problem, *, stage_estimator: str, cv: int) -> Systems:
     """Our cascade: many gates, their thresholds tuned together on out-of-fold scores; validation chooses a system."""
     fitted = problem.fit(CascadeClassifier(stage_estimator=stage_estimator, cv=cv))
-    systems = fitted.staged_systems()
-    # One gate is cut by the objective as everybody's is.
-    return {"cascade": gated(systems) if len(fitted.stages_) == 2 else systems}
+    return {"cascade": _gated_if_one(fitted.staged_systems())}
 
 
 def budgeted(problem: Problem, *, method: str) -> Systems:
@@ -154,9 +152,7 @@ def budgeted(problem: Problem, *, method: str) -> Systems:
         # No system is as good as f0. The frontier is all that is needed here, and it is kept.
         if not hasattr(clf, "frontier_"):
             raise
-    systems = clf.staged_systems()
-    one_gate = gated([s for s in systems if len(s.stages) == 2])
-    return {"budgeted": one_gate + [s for s in systems if len(s.stages) != 2]}
+    return {"budgeted": _gated_if_one(clf.staged_systems())}
 
 
 def budget_prune(problem: Problem, *, shares: int, keep_free: bool) -> Systems:
@@ -189,6 +185,12 @@ def gated(systems: Sequence[System]) -> list[System]:
     """One system per gate; those that differ by thresholds alone are one."""
     first = {(id(s.stages[0].predictor), id(s.stages[0].gate)): s for s in reversed(systems)}
     return [system for system in reversed(first.values()) if len(system.stages[0].columns)]
+
+
+def _gated_if_one(systems: Sequence[System]) -> list[System]:
+    """Systems as they are, but one gate is cut by the objective as everybody's is."""
+    one_gate = gated([s for s in systems if len(s.stages) == 2])
+    return one_gate + [s for s in systems if len(s.stages) != 2]
 
 
 def by_confidence(systems: Sequence[System]) -> list[System]:

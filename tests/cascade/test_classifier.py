@@ -9,6 +9,7 @@ from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold
 
 from small_cascade import COSTS, FOREST, X, Y, cascade, make_rows
@@ -322,3 +323,50 @@ def test_the_fitted_system_is_among_those_that_are_stored(fitted):
             stored = [point.system.thresholds for point in clf.frontier_.pareto()]
             assert chosen.system_.thresholds in stored
         assert all(sum(p.stage_rates) == pytest.approx(1) for p in clf.frontier_)
+
+
+@pytest.fixture(scope="module")
+def two_orders():
+    """Columns 0 and 1 say all together, column 2 says more than either, and nothing that they do not say."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1500, 3))
+    labels = (rows[:, 0] + rows[:, 1] > 0).astype(int)
+    rows[:, 2] = np.where(rng.random(1500) < 0.85, labels, 1 - labels)
+    clf = cascade(
+        estimator=LogisticRegression(), feature_costs=[1, 1, 1], stage_estimator="own"
+    ).fit(rows, labels)
+    return clf, rows, labels
+
+
+def test_a_small_budget_has_stages_of_its_own(two_orders):
+    clf, rows, labels = two_orders
+    assert {"0", "1"} == {clf.order_[0][0], clf.order_[1][0]}
+    small = clf.at(budget=1.0)
+    assert small.stages_[0].name == "+ 2"
+    assert small.score(rows, labels) > 0.84
+    assert small.acquisition_cost(rows).max() == 1.0
+    assert clf.stages_[0].name != "+ 2"
+
+
+def test_what_is_known_of_the_stages_follows_the_system(two_orders):
+    clf, rows, _ = two_orders
+    kept = pickle.loads(pickle.dumps(clf))
+    for one in (clf, kept, clf.with_costs([2, 2, 2])):
+        for point in one.frontier_.pareto():
+            there = one.at(budget=point.cost)
+            history = there.history_
+            assert {len(values) for values in history.values()} == {len(there.stages_)}
+            assert history["n_columns"][-1] == 3
+            assert (np.diff(history["cost"]) > 0).all()
+    small = clf.at(budget=1.0)
+    assert small.history_["score"][0] == pytest.approx(0.85, abs=0.02)
+    assert small.history_["cost"].tolist()[0] == 1.0
+    assert small.at(tolerance=clf.tolerance).route(rows).tolist() == clf.route(rows).tolist()
+
+
+def test_a_small_budget_has_stages_of_its_own_in_a_bundle(two_orders, tmp_path):
+    clf, rows, _ = two_orders
+    save(clf, tmp_path / "two.sparing")
+    points = load(tmp_path / "two.sparing").frontier.points
+    small = max((p for p in points if p.cost < 1.01), key=lambda p: p.score)
+    assert np.array_equal(small.system.predict(rows), clf.at(budget=1.0).predict(rows))

@@ -3,7 +3,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sparing.cascade.exits import StageScores, telling_prices, trace
+from sparing.cascade.exits import Choice, StageScores, telling_prices, trace, unbeaten
 
 
 def random_scores(seed=0, n=60, n_stages=3, weight=None):
@@ -170,3 +170,23 @@ def test_weights_count_in_the_fair_value_too():
     weighted = StageScores.of(twice.errors, twice.doubts, twice.costs, weight)
     expected = StageScores.of(scores.errors, scores.doubts, scores.costs, weight[::2])
     assert weighted.fair_value([0.05]) == pytest.approx(expected.value([0.05]))
+
+
+def test_far_neighbours_have_points_in_between():
+    rng = np.random.default_rng(0)
+    doubt = rng.random((1, 4000))
+    # Every row gains as much for the next stage's price: the corners are nobody and everybody.
+    errors = np.array([rng.random(4000) < 0.3, np.zeros(4000)], dtype=float)
+    scores = StageScores.of(errors, doubt, np.array([1.0, 50.0]))
+    costs = np.array([choice.cost for choice in trace(scores)])
+    assert len(costs) > 60
+    assert np.diff(costs).max() < 2.5
+
+
+def test_of_other_systems_those_stay_that_nobody_beats():
+    def choice(cost, error):
+        return Choice((), cost, error, (), 0.0)
+
+    known = [choice(2.0, 0.2), choice(4.0, 0.1), choice(5.0, 0.3)]
+    others = [choice(1.0, 0.4), choice(2.0, 0.2), choice(3.0, 0.15), choice(3.5, 0.18)]
+    assert unbeaten(others, known) == [others[0], others[2]]
