@@ -62,6 +62,8 @@ row.
 """
 _TRIED = 40_000
 """Rows that the kernel machine draws from, at most."""
+_TAUGHT_MORE = 3
+"""How often networks see the stages of the best order for every time that they see those of a cheaper one."""
 _STAGES = 10
 """Stages before the full model, at most, when the number is not given.
 
@@ -173,8 +175,9 @@ class CascadeLearner:
         self._try_out(offers.mask([0][: len(offers)]), offers.mask(range(len(offers))))
         paths = self._paths(offers)
         order = paths[0].order
-        kinds = self._kinds([*chain(*(offers.prefixes(p.order, p.every) for p in paths))])
-        by_kind = [paths[0].every if isinstance(k, SharedNetwork) else paths[0].few for k in kinds]
+        masks = [offers.prefixes(path.order, path.every) for path in paths]
+        kinds = self._kinds([*_TAUGHT_MORE * masks[0], *chain(*masks[1:])])
+        by_kind = [_lengths(paths[0], kind) for kind in kinds]
         candidates = [
             (kind, offers.prefixes(order, own)) for kind, own in zip(kinds, by_kind, strict=True)
         ]
@@ -183,19 +186,16 @@ class CascadeLearner:
         if seen is not None and not isinstance(kind, SharedNetwork):
             # A stage that does not earn its place on the rows that chose the kind need not be fitted on the others.
             lengths = [lengths[k] for k in self._earning(seen)[:-1]] or lengths
-        others = [
-            (path.order, path.every if isinstance(kind, SharedNetwork) else path.few)
-            for path in paths[1:]
-        ]
-        chains, name = self._chains(offers, [(order, lengths), *others], kind)
+        wanted = [(paths[0], lengths), *((path, _lengths(path, kind)) for path in paths[1:])]
+        chains, name = self._chains(offers, wanted, kind)
         order_names = [offers.added(order, k, k + 1) for k in range(len(order))]
         return Learnt(chains, name, training.costs, order_names)
 
     def _chains(
-        self, offers: Offers, wanted: Sequence[tuple[list[int], list[int]]], kind: Kind
+        self, offers: Offers, wanted: Sequence[tuple[Path, list[int]]], kind: Kind
     ) -> tuple[tuple[Chain, ...], str]:
         """Fit prefixes of some orders, those that are the same once, and keep what earns its place; the best first."""
-        masks = [offers.prefixes(*one) for one in wanted]
+        masks = [offers.prefixes(path.order, lengths) for path, lengths in wanted]
         every = {mask.tobytes(): mask for mask in chain(*masks)}
         models = kind.fit(
             self._training, [*every.values()], self._folds, self._n_jobs, self._progress
@@ -203,14 +203,18 @@ class CascadeLearner:
         # Interrupted, the last ones may be missing.
         places = dict(zip(every, range(len(models.predictors)), strict=False))
         chains, known = list[Chain](), set[bytes]()
-        for (order, lengths), own in zip(wanted, masks, strict=True):
+        for (path, lengths), own in zip(wanted, masks, strict=True):
             ready = [k for k, mask in enumerate(own) if mask.tobytes() in places]
             stages = [places[own[k].tobytes()] for k in ready]
             scores = self._accounts.scores(
                 models.proba[stages], [own[k] for k in ready], models.rows
             )
-            best = chains[0].scores if chains else None
-            kept = self._earning(scores) if best is None else self._earning_cheaply(scores, best)
+            if chains:
+                best = chains[0].scores
+                prices = path.prices or cheaper_prices(best, telling_prices(best))
+                kept = drop_stages(scores, prices, self._most, self._trip)
+            else:
+                kept = self._earning(scores)
             bought = {own[ready[k]].tobytes() for k in kept[:-1]}
             if chains and bought <= known:
                 continue
@@ -218,7 +222,7 @@ class CascadeLearner:
             ends = [0, *(lengths[ready[k]] for k in kept[:-1])]
             chains.append(
                 Chain(
-                    [offers.stage_name(order, *some) for some in pairwise(ends)],
+                    [offers.stage_name(path.order, *some) for some in pairwise(ends)],
                     tuple(models.predictors[stages[k]] for k in kept[:-1]),
                     scores.only(kept),
                 )
@@ -368,10 +372,10 @@ class CascadeLearner:
         """Positions of the stages that earn their place, the full model among them."""
         return drop_stages(scores, _wider(telling_prices(scores)), self._most, self._trip)
 
-    def _earning_cheaply(self, scores: StageScores, best: StageScores) -> list[int]:
-        """Positions of the stages that earn their place at half the cost of the best ones."""
-        prices = cheaper_prices(best, telling_prices(best))
-        return drop_stages(scores, prices, self._most, self._trip)
+
+def _lengths(path: Path, kind: Kind) -> list[int]:
+    """Prefixes of an order that are stages if the models are of some kind."""
+    return path.every if isinstance(kind, SharedNetwork) else path.few
 
 
 def _own_of(kind: Asked) -> OwnModels | None:

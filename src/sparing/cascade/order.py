@@ -47,11 +47,13 @@ class Path:
     order : of offers.
     few : lengths of prefixes that are worth a model of their own.
     every : lengths where a stage costs no further fit.
+    prices : η at which a cheaper order was judged; empty where none was.
     """
 
     order: list[int]
     few: list[int]
     every: list[int]
+    prices: Sequence[float] = ()
 
 
 def eliminated(judge: Judge) -> list[int]:
@@ -151,7 +153,7 @@ def cheaper_path(judge: Judge, order: list[int], prices: Sequence[float], n: int
         [lengths[k] for k in drop_stages(guessed, prices, min(n, most), earns=-np.inf)[:-1]]
         for most in (2 * CHEAPER_STAGES, CHEAPER_STAGES)
     )
-    return Path(order, few, every)
+    return Path(order, few, every, prices)
 
 
 def _cheaper_places(judge: Judge, order: Sequence[int]) -> int:
@@ -161,14 +163,14 @@ def _cheaper_places(judge: Judge, order: Sequence[int]) -> int:
 def cheaper_prices(scores: StageScores, prices: Sequence[float]) -> list[float]:
     """The price η at which a cascade costs half of what it costs at some prices; more rather than less.
 
-    Where its cost falls in one step past the half, it is the price of the step: at which whatever lies in between is
-    worth most.
+    Where its cost falls in one step past the half, or does not fall so far, it is the price of the last step: at which
+    whatever costs less is worth most.
     """
     usual = np.mean([scores.cost_and_error(scores.thresholds(price))[0] for price in prices])
     grid = price_grid(scores)
     costs = np.array([scores.cost_and_error(scores.thresholds(price))[0] for price in grid])
-    enough = np.flatnonzero(costs >= _CHEAPER * usual)
-    return [grid[int(enough[0])]]
+    enough = np.flatnonzero((costs >= _CHEAPER * usual) & (costs > costs[0]))
+    return [grid[int(enough[0]) if len(enough) else 0]]
 
 
 def _improved(

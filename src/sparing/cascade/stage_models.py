@@ -232,7 +232,8 @@ class SharedNetwork:
     Parameters
     ----------
     inputs, Z : the rows as a network reads them.
-    taught : masks of the stages they learn to answer for; they may be asked about some of these only.
+    taught : masks of the stages they learn to answer for, some perhaps several times to be seen more often; they may be
+        asked about some of these only.
     """
 
     name = "shared network"
@@ -316,7 +317,7 @@ class SharedNetwork:
             with progress.of([1.0] * (_MEMBERS * len(new))):
                 for i, network in enumerate(fits):
                     found.append(network)
-                    progress.done(i, f"{self.name}, {len(self.taught)} stages")
+                    progress.done(i, f"{self.name}, {len(np.unique(self.taught, axis=0))} stages")
         except KeyboardInterrupt:
             if len(found) < _MEMBERS and keys[0] not in self._known:
                 raise
