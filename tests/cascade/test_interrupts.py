@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from small_cascade import COSTS, X, Y, cascade
-from sparing.cascade import learning, stage_models
+from sparing.cascade import paths, stage_models
 
 
 def test_an_interrupt_keeps_the_stages_that_are_fitted():
@@ -50,7 +50,7 @@ def test_an_interrupt_while_an_order_is_searched_leaves_the_full_model(monkeypat
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(learning, "best_order", interrupted)
+    monkeypatch.setattr(paths, "best_order", interrupted)
     with pytest.warns(UserWarning, match="full model alone"):
         clf = cascade().fit(X, Y)
     assert clf.acquisition_cost(X).tolist() == [sum(COSTS)] * len(X)

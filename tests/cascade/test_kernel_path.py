@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from sparing import CascadeClassifier, FeatureCosts
-from sparing.cascade import kernel_path, learning
+from sparing.cascade import kernel_path, learning, paths
 from sparing.cascade.kernel_path import _kernel, _slopes, _targets, kernel_order
 from sparing.cascade.offers import Offers
 
@@ -107,14 +107,14 @@ def test_a_cascade_over_many_columns(few_are_many, stage_estimator, capsys):
 
 
 def test_of_many_rows_some_are_drawn(few_are_many, monkeypatch):
-    monkeypatch.setattr(learning, "_TRIED", 300)
+    monkeypatch.setattr(paths, "_TRIED", 300)
     seen = []
 
     def spy(offers, owner, Z, *rest):
         seen.append(len(Z))
         return kernel_order(offers, owner, Z, *rest)
 
-    monkeypatch.setattr(learning, "kernel_order", spy)
+    monkeypatch.setattr(paths, "kernel_order", spy)
     X, y = rows()
     clf = CascadeClassifier(SVC(), stage_estimator="own", cv=2, random_state=0)
     clf.fit(X, y, sample_weight=np.arange(len(y)) % 4 > 0)

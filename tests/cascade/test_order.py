@@ -9,50 +9,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from small_judge import judge_of
 from sparing import FeatureCosts
 from sparing.cascade.exits import StageScores
-from sparing.cascade.inputs import NetworkInputs
-from sparing.cascade.judges import _TREES, NetworkJudge, RefitJudge, random_masks, small
-from sparing.cascade.offers import Offers
+from sparing.cascade.judges import _TREES, small
 from sparing.cascade.order import (
-    CHEAPER_STAGES,
     best_order,
     bought,
     candidate_lengths,
-    cheaper_order,
-    cheaper_path,
-    cheaper_prices,
     drop_stages,
     eliminated,
 )
-from sparing.cascade.training import train_network
-
-
-def judge_of(costs, n=1500, seed=0, refit=False):
-    """Columns 0 and 1 say it all on most rows, column 2 the rest, 3 and 4 are noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 5))
-    hard = np.abs(X[:, 0]) < 0.5
-    y = (np.where(hard, X[:, 2], X[:, 0]) > 0).astype(np.intp)
-    inputs, offers = NetworkInputs.fit(X), Offers.of(costs)
-    Z = inputs.transform(X)
-    half = n // 2
-    network = train_network(
-        inputs, Z[:half], y[:half], 2, random_masks(offers), width=32, visits=100_000
-    )
-    common = {"offers": offers, "y": y[half:], "full_cost": costs.total}
-    if refit:
-        forest = RandomForestClassifier(200, oob_score=True, random_state=0)
-        return RefitJudge(
-            **common,
-            model=small(forest),
-            X=X[:half],
-            labels=y[:half],
-            held_out=X[half:],
-            n_classes=2,
-            patience=60,
-        )
-    return NetworkJudge(**common, parts=(((network,), Z[half:]),))
 
 
 @pytest.fixture(scope="module")
@@ -166,46 +133,3 @@ def test_of_stages_that_are_worth_the_same_the_dearest_goes():
     doubts = np.tile([0.4, 0.1, 0.2, 0.3], (6, 1))
     scores = StageScores.of(errors, doubts, np.array([1.0, 15, 36, 50, 60, 70, 76]))
     assert drop_stages(scores, [0.1], n_stages=3, earns=-np.inf) == [0, 1, 2, 6]
-
-
-def test_an_order_for_half_the_cost_is_better_there(judge):
-    best = [1, 3, 4, 0, 2]
-    _, prices = best_order(judge)
-    order, low = cheaper_order(judge, best, prices, lambda _: None)
-    assert sorted(order) == sorted(best)
-    assert order[0] == 0
-    assert min(low) >= min(prices)
-    assert judge.scores(order).value(low) < judge.scores(best).value(low)
-    path = cheaper_path(judge, order, low, 10)
-    assert set(path.few) <= set(path.every)
-    assert 0 < len(path.few) <= CHEAPER_STAGES
-
-
-def test_copies_are_asked_about_few_sets_for_it():
-    judge = judge_of(FeatureCosts([1, 1, 1, 1, 1]), n=300, refit=True)
-    order, prices = best_order(judge)
-    before = judge.n_asked
-    cheaper_order(judge, order, prices, lambda _: None)
-    assert judge.n_asked <= before + 40
-
-
-def test_half_the_cost_is_that_of_a_price():
-    rng = np.random.default_rng(0)
-    doubt = rng.random((1, 2000))
-    errors = np.array([rng.random(2000) < doubt[0], np.zeros(2000)], dtype=float)
-    scores = StageScores.of(errors, doubt, np.array([1.0, 11.0]))
-
-    def cost(price):
-        return scores.cost_and_error(scores.thresholds(price))[0]
-
-    (half,) = cheaper_prices(scores, [0.001])
-    assert cost(0.001) > 10
-    assert 0.5 * cost(0.001) <= cost(half) < 0.7 * cost(0.001)
-
-
-def test_where_cost_falls_in_one_step_the_price_is_that_of_the_step():
-    # Half of the rows are wrong without the second stage, and the gate cannot tell them apart.
-    errors = np.array([np.tile([0.0, 1.0], 100), np.zeros(200)])
-    scores = StageScores.of(errors, np.zeros((1, 200)), np.array([1.0, 11.0]))
-    (price,) = cheaper_prices(scores, [0.001])
-    assert 0.05 / 1.3 < price <= 0.05

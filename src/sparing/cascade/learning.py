@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from sparing._full_model import FullModel, default_full_model
 from sparing._progress import Progress
 from sparing._routed import Training
-from sparing._rows import take_rows
 from sparing.cascade.accounts import Accounts
 from sparing.cascade.choosing import Candidates, Kind, best_kind
 from sparing.cascade.differences import with_differences_if_better
@@ -23,22 +22,12 @@ from sparing.cascade.exits import StageScores, telling_prices
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import small
 from sparing.cascade.judging import judge_for
-from sparing.cascade.kernel_path import kernel_order
 from sparing.cascade.kinds import Asked, Both, asked_kinds
 from sparing.cascade.mixed import MixedModels
 from sparing.cascade.network import Booleans, Singles
 from sparing.cascade.offers import Offers
-from sparing.cascade.order import (
-    CHEAPER_STAGES,
-    Path,
-    best_order,
-    candidate_lengths,
-    cheaper_order,
-    cheaper_path,
-    cheaper_prices,
-    drop_stages,
-    spread_lengths,
-)
+from sparing.cascade.order import drop_stages
+from sparing.cascade.paths import Path, cheaper_prices, judged_paths, kernel_paths, only_path
 from sparing.cascade.stage_models import (
     Folds,
     OwnModels,
@@ -47,7 +36,6 @@ from sparing.cascade.stage_models import (
     cloneable,
     folds_for,
 )
-from sparing.cascade.training import one_thread
 from sparing.costs import FeatureCosts
 
 Floats = NDArray[np.float64]
@@ -60,8 +48,6 @@ _MANY = 100
 Of 400 columns on CIFAR-10 the search for stages among prefixes chose three of less than eight, which hardly answer a
 row.
 """
-_TRIED = 40_000
-"""Rows that the kernel machine draws from, at most."""
 _TAUGHT_MORE = 3
 """How often networks see the stages of the best order for every time that they see those of a cheaper one."""
 _STAGES = 10
@@ -272,19 +258,13 @@ class CascadeLearner:
         return inputs, inputs.transform(self._training.X)
 
     def _paths(self, offers: Offers) -> list[Path]:
-        """Orders of offers with lengths of prefixes that may be stages: the best one, and one for half its cost."""
+        """Orders of offers with lengths of prefixes that may be stages, the best one first."""
         training, own = self._training, self._own
         if len(offers) < 2:
-            lengths = candidate_lengths(len(offers), offers.first)
-            return [Path(list(range(len(offers))), lengths, lengths)]
+            return [only_path(offers)]
         if len(offers) > _MANY and own is not None and small(own) is None:
             self.report(f"a kernel machine that gives up {len(offers)} purchases one by one")
-            order = self._kernel_order(offers)
-            few = spread_lengths(offers, order, self._most)
-            every = sorted({*candidate_lengths(len(order), offers.first), *few})
-            # The first stages are of little use within a point of the full model, but all there is for little money.
-            first = few[: min(self._most, CHEAPER_STAGES)]
-            return [Path(order, few, every), Path(order, first, first)]
+            return kernel_paths(training, offers, self._inputs[0].design, self._most)
         judge, self._behind = judge_for(
             training,
             offers,
@@ -295,32 +275,7 @@ class CascadeLearner:
             n_jobs=self._n_jobs,
             report=self.report,
         )
-        with one_thread():
-            order, prices = best_order(judge, self.report)
-            cheaper, low = cheaper_order(judge, order, prices, self.report)
-        lengths = candidate_lengths(len(order), offers.first)
-        # The judge only guesses which stages will be worth a model of their own: rather some too many.
-        guessed = judge.scores(order, lengths)
-        ahead = drop_stages(guessed, prices, self._most, self._trip, earns=-np.inf)
-        few = [lengths[k] for k in ahead[:-1]]
-        return [Path(order, few, lengths), cheaper_path(judge, cheaper, low, self._most)]
-
-    def _kernel_order(self, offers: Offers) -> list[int]:
-        training, design = self._training, self._inputs[0].design
-        seed, weight = training.seed or 0, training.weight
-        rows = np.arange(len(training.y)) if weight is None else np.flatnonzero(weight)
-        if len(rows) > _TRIED:
-            rows = np.random.default_rng(seed).permutation(rows)[:_TRIED]
-        order = kernel_order(
-            offers,
-            design.owner,
-            design.transform(take_rows(training.X, rows)).astype(np.float32),
-            training.y[rows],
-            len(training.classes),
-            None if weight is None else weight[rows],
-            seed,
-        )
-        return offers.closed(order)
+        return judged_paths(judge, self._most, self._trip, self.report)
 
     # -- kinds of model -------------------------------------------------------------------------
 

@@ -5,55 +5,27 @@ is judged by what the whole cascade would lose and cost with the best thresholds
 from giving up the offer that is worth least for its price, one after the other, and from buying the best for its
 price; then offers are moved to other places as long as that helps. On Letters five random starts ended within 2% of
 these two, so none are made.
-
-The best order for a point of loss begins with columns that say much together, and has poor stages below half of its
-cost. A second order is therefore made for about half the cost (``cheaper_order``): on Letters' held-out rows the
-cheapest tenth to fifth of the full model's cost gains 2 to 8 points of accuracy by it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from sparing.cascade.exits import StageScores, price_grid, telling_prices
+from sparing.cascade.exits import StageScores, telling_prices
 from sparing.cascade.judges import Judge
 from sparing.cascade.offers import Offers
 
 SEARCHED = 16
 """Places of an order that are searched; later ones hardly matter to a cascade that stops early."""
-_SPARE = 6
+SPARE = 6
 """Offers behind those places that may still be moved to the front."""
-_CHEAPER = 0.5
-"""What a cheaper order should cost, as a share of what the best one costs."""
-CHEAPER_STAGES = 4
-"""Stages of a cheaper order that have models of their own, at most: what is not answered by then is dear."""
-_CHEAPER_PLACES, _CHEAPER_PATIENCE = 8, 30
-"""Places of a cheaper order and further sets of columns that may be asked about for it, where patience ends."""
 _EARNS = 3e-3
 """A stage is kept when leaving it out makes the cascade worse by this share."""
 _SHRINK = 0.85
 """Share of the offers kept per step while there are many: later steps look at every single one."""
-
-
-@dataclass(frozen=True)
-class Path:
-    """An order of purchases and its prefixes that may be stages.
-
-    Attributes
-    ----------
-    order : of offers.
-    few : lengths of prefixes that are worth a model of their own.
-    every : lengths where a stage costs no further fit.
-    prices : η at which a cheaper order was judged; empty where none was.
-    """
-
-    order: list[int]
-    few: list[int]
-    every: list[int]
-    prices: Sequence[float] = ()
 
 
 def eliminated(judge: Judge) -> list[int]:
@@ -64,7 +36,7 @@ def eliminated(judge: Judge) -> list[int]:
     left, given_up = list(range(len(judge.offers))), list[int]()
     while len(left) > 1:
         worth = judge.worth_for_price(left)
-        n_going = max(1, len(left) - max(int(_SHRINK * len(left)), SEARCHED + _SPARE))
+        n_going = max(1, len(left) - max(int(_SHRINK * len(left)), SEARCHED + SPARE))
         going = [left[i] for i in np.argsort(worth, kind="stable")[:n_going]]
         given_up += going
         left = [o for o in left if o not in going]
@@ -95,7 +67,7 @@ def best_order(
     if len(offers) == 1:
         return [0], telling_prices(judge.scores([0]))
     backward = eliminated(judge)
-    head, tail = backward[: SEARCHED + _SPARE], backward[SEARCHED + _SPARE :]
+    head, tail = backward[: SEARCHED + SPARE], backward[SEARCHED + SPARE :]
     places = min(len(head), SEARCHED)
     starts = [head]
     if judge.patience > len(head) ** 2:
@@ -104,76 +76,17 @@ def best_order(
     prices = telling_prices(judge.scores(offers.closed(head)[:places]))
     results = []
     for i, order in enumerate(starts):
-        results.append(_improved(judge, order, places, prices))
+        results.append(improved(judge, order, places, prices))
         report(f"search {i + 1} of {len(starts)} for an order: {results[-1][0]:.4g}")
     _, order = min(results, key=lambda result: result[0])
     # With a better order other prices tell more.
     prices = telling_prices(judge.scores(offers.closed(order)[:places]))
-    value, order = _improved(judge, order, places, prices)
+    value, order = improved(judge, order, places, prices)
     report(f"last search for an order: {value:.4g}, {judge.n_asked} sets of columns tried")
     return offers.closed([*order, *tail]), prices
 
 
-def cheaper_order(
-    judge: Judge,
-    order: list[int],
-    prices: Sequence[float],
-    report: Callable[[str], None],
-) -> tuple[list[int], list[float]]:
-    """An order for about half the cost of another one, and the prices it was judged at.
-
-    Parameters
-    ----------
-    judge : of orders.
-    order, prices : the best order and the prices it was judged at.
-    report : says what was found.
-    """
-    best = judge.scores(order[:SEARCHED])
-    price = cheaper_prices(best, prices)
-    places = _cheaper_places(judge, order)
-    head, tail = order[: places + _SPARE], order[places + _SPARE :]
-    n_forward = places
-    if np.isfinite(judge.patience):
-        # Copies are fitted for every set: they look for the first three purchases.
-        n_forward, judge.patience = 3, judge.n_asked + _CHEAPER_PATIENCE
-    forward = bought(judge, head[:places], n_forward)
-    starts = [head, [*forward, *(o for o in head if o not in forward)]]
-    value, found = min(
-        (_improved(judge, start, places, price) for start in starts), key=lambda one: one[0]
-    )
-    report(f"an order for half the cost: {value:.4g}, {best.value(price):.4g} without")
-    return judge.offers.closed([*found, *tail]), price
-
-
-def cheaper_path(judge: Judge, order: list[int], prices: Sequence[float], n: int) -> Path:
-    """A cheaper order with the prefixes that are worth a model of their own, ``n`` at most."""
-    lengths = candidate_lengths(_cheaper_places(judge, order), judge.offers.first)
-    guessed = judge.scores(order, lengths)
-    every, few = (
-        [lengths[k] for k in drop_stages(guessed, prices, min(n, most), earns=-np.inf)[:-1]]
-        for most in (2 * CHEAPER_STAGES, CHEAPER_STAGES)
-    )
-    return Path(order, few, every, prices)
-
-
-def _cheaper_places(judge: Judge, order: Sequence[int]) -> int:
-    return min(SEARCHED if np.isinf(judge.patience) else _CHEAPER_PLACES, len(order))
-
-
-def cheaper_prices(scores: StageScores, prices: Sequence[float]) -> list[float]:
-    """The price η at which a cascade costs half of what it costs at some prices; more rather than less.
-
-    Where its cost falls in one step past the half, or does not fall so far, it is the price of the last step: at which
-    whatever costs less is worth most.
-    """
-    usual = np.mean([scores.cost_and_error(scores.thresholds(price))[0] for price in prices])
-    grid = price_grid(scores)
-    costs = np.array([scores.cost_and_error(scores.thresholds(price))[0] for price in grid])
-    enough = np.flatnonzero((costs >= _CHEAPER * usual) & (costs > costs[0]))
-    return [grid[int(enough[0]) if len(enough) else 0]]
-
-
-def _improved(
+def improved(
     judge: Judge, order: list[int], places: int, prices: Sequence[float]
 ) -> tuple[float, list[int]]:
     """Move single offers to other places, to near ones first, as long as the cascade gets better."""
