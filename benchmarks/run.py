@@ -1,9 +1,9 @@
 """Compare methods on a data set: ``python benchmarks/run.py NAME [--quick | --full] [--methods a,b] [--splits N]``.
 
 NAME is a data set of ``paper/datasets.py``, ``synthetic-1``, ``synthetic-2``, ``all``, or ``report``, which runs
-nothing and writes the report again. Every fit is kept in ``benchmarks/cache/``: a run that is broken off goes on where
-it stopped, and ``--fresh`` starts anew, which is needed after a change of the code. ``--splits`` takes the first few of
-them. ``--estimate`` runs a sample and says how long the rest would take. Tables and plots go to the folder
+nothing and writes the report again. Every fit is kept in ``benchmarks/cache/``, or the folder in ``SPARING_CACHE``: a
+run that is broken off goes on where it stopped, and ``--fresh`` starts anew, which is needed after a change of the
+code. ``--splits`` takes the first few of them. ``--estimate`` runs a sample and says how long the rest would take. Tables and plots go to the folder
 ``benchmarks/results/``, where methods and splits that were not run stay as they are, and ``benchmarks/RESULTS.md`` is
 written from these tables alone; quick runs go to ``benchmarks/results/quick/``.
 """
@@ -40,7 +40,7 @@ from paper.running import (  # noqa: E402
     splits_of,
     tasks_of,
 )
-from paper.store import Store  # noqa: E402
+from paper.store import Store, cache_folder  # noqa: E402
 from paper.summary import write_summary  # noqa: E402
 from paper.synthetic import SYNTHETIC  # noqa: E402
 from paper.tables import Results, Tables, names_in  # noqa: E402
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     level = "quick" if args.quick else "full" if args.full else "standard"
     names = {"all": [*SYNTHETIC, *DATASETS], "report": []}.get(args.name, [args.name])
     folder = HERE / "results" / ("quick" if level == "quick" else "")
-    store = Store(HERE / "cache", fresh=args.fresh)
+    store = Store(cache_folder(), fresh=args.fresh)
     if args.estimate:
         tell_estimate([n for n in names if n in DATASETS], args.methods, level, store, args.jobs)
         return

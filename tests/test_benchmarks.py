@@ -683,3 +683,10 @@ def test_one_line_stands_beside_the_best_method_by_hand(harness, tiny, tmp_path,
     assert shown["cut by hand"].tolist() == ["70.0%"]
     with pytest.raises(SystemExit):
         one_line.main(["tidy"], tmp_path)
+
+
+def test_the_cache_can_be_shared(harness, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARING_CACHE", str(tmp_path))
+    assert harness.store.cache_folder() == tmp_path
+    monkeypatch.delenv("SPARING_CACHE")
+    assert harness.store.cache_folder().parent.name == "benchmarks"

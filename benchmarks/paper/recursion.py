@@ -25,7 +25,7 @@ sys.path.insert(0, str(HERE))
 
 from paper.datasets import DATASETS  # noqa: E402
 from paper.problem import Problem, prepare  # noqa: E402
-from paper.store import Store  # noqa: E402
+from paper.store import Store, cache_folder  # noqa: E402
 from sparing import AdaptGbrtClassifier, Frontier, System  # noqa: E402
 
 SHARES = (0.003, 0.006, 0.012, 0.025, 0.05, 0.1)
@@ -88,7 +88,7 @@ def report(name: str, chosen: Frontier, tested: Frontier) -> None:
 
 def main(quick: bool) -> None:
     begin = time.process_time()
-    problem = prepare("letters-svm", DATASETS["letters-svm"], 0, Store(HERE / "cache"))
+    problem = prepare("letters-svm", DATASETS["letters-svm"], 0, Store(cache_folder()))
     train, validation, test = problem.train, problem.validation, problem.test
     trees, shares, inner = (20, SHARES[1:4:2], INNER[1:2]) if quick else (200, SHARES, INNER)
     one: list[System] = []

@@ -12,6 +12,11 @@ from typing import Any
 import joblib
 
 
+def cache_folder() -> Path:
+    """Where fits are kept: the folder in ``SPARING_CACHE``, or ``cache/`` beside the scripts."""
+    return Path(os.environ.get("SPARING_CACHE") or Path(__file__).parent.parent / "cache")
+
+
 class Store:
     """Results on disk.
 
