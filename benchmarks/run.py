@@ -3,9 +3,9 @@
 NAME is a data set of ``paper/datasets.py``, ``synthetic-1``, ``synthetic-2``, ``all``, or ``report``, which runs
 nothing and writes the report again. Every fit is kept in ``benchmarks/cache/``, or the folder in ``SPARING_CACHE``: a
 run that is broken off goes on where it stopped, and ``--fresh`` starts anew, which is needed after a change of the
-code. ``--splits`` takes the first few of them. ``--estimate`` runs a sample and says how long the rest would take. Tables and plots go to the folder
-``benchmarks/results/``, where methods and splits that were not run stay as they are, and ``benchmarks/RESULTS.md`` is
-written from these tables alone; quick runs go to ``benchmarks/results/quick/``.
+code. ``--splits`` takes the first few of them. ``--estimate`` runs a sample and says how long the rest would take.
+Tables and plots go to the folder ``benchmarks/results/``, where methods and splits that were not run stay as they are,
+and ``benchmarks/RESULTS.md`` is written from these tables alone; quick runs go to ``benchmarks/results/quick/``.
 """
 
 from __future__ import annotations
