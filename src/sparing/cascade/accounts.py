@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sparing._evaluation import with_call_price
 from sparing._full_model import FullModel
 from sparing._routed import Training
+from sparing.cascade.coarse import settled
 from sparing.cascade.exits import StageScores
 from sparing.cascade.network import Booleans
 from sparing.cascade.offers import Offers
@@ -54,16 +56,25 @@ class Accounts:
         return prices.of(bought) + np.append(calls[: len(masks)], calls[-1])
 
     def scores(
-        self, proba: Floats, masks: Sequence[Booleans], rows: NDArray[np.intp]
+        self,
+        proba: Floats,
+        masks: Sequence[Booleans],
+        rows: NDArray[np.intp],
+        predictors: Sequence[Any] | None = None,
     ) -> StageScores:
-        """Scores of stages from their probabilities of some rows, and the columns each has."""
+        """Scores of stages from their probabilities of some rows, and the columns each has.
+
+        With the fitted ``predictors``, rows that a stage cannot tell apart have one doubt.
+        """
         training = self._training
         wrong = [p.argmax(axis=1) != training.y[rows] for p in proba]
         errors = np.array([*wrong, self.full_error[rows]], dtype=float)
-        doubts = [1.0 - p.max(axis=1) for p in proba]
+        doubts = np.array([1.0 - p.max(axis=1) for p in proba]).reshape(len(proba), len(rows))
+        if predictors is not None:
+            doubts = settled(doubts, predictors, masks, training.X, rows)
         return StageScores.of(
             errors,
-            np.array(doubts).reshape(len(doubts), len(rows)),
+            doubts,
             self.costs(masks),
             None if training.weight is None else training.weight[rows],
         )

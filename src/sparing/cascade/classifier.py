@@ -79,8 +79,8 @@ class CascadeClassifier(RoutedClassifier):
         The fitted system; ``stages_`` are its stages.
     estimator_ : the fitted full model.
     order_ : list of lists of str
-        Items in the order of purchase, those bought together in one list; None when ``stages`` was given. The order for
-        small budgets is another one.
+        Items in the order of purchase that the stages follow, those bought together in one list; None when ``stages``
+        was given.
     stage_kind_ : str
         The kind of model chosen for the stages.
     history_ : dict of arrays
@@ -160,7 +160,6 @@ class CascadeClassifier(RoutedClassifier):
         )
         stages = None if self.stages is None else given_stages(self.stages, training.costs)
         learnt = learner.learn(stages)
-        self.order_ = learnt.order
         self.stage_kind_ = learnt.kind
         points, seen = list[Point](), list[Choice]()
         for chain in learnt.chains:
@@ -174,10 +173,8 @@ class CascadeClassifier(RoutedClassifier):
             new = unbeaten(found, seen) if seen else found
             points += [_point(system, choice) for choice in new]
             seen += found
-        self._alone = [
-            (predictor, score)
-            for chain in learnt.chains
-            for predictor, score in zip(chain.predictors, _accuracies(chain.scores), strict=False)
+        self._chains = [
+            (chain.predictors, _accuracies(chain.scores), chain.order) for chain in learnt.chains
         ]
         self._n_full = len(full.stages)
         scores = learnt.chains[0].scores
@@ -191,30 +188,30 @@ class CascadeClassifier(RoutedClassifier):
             scores.errors.shape[1],
         )
         system = self._wished(self.tolerance)
-        self.history_ = self._history(system)
+        self._describe(system)
         return system
 
-    def _history(self, system: System) -> dict[str, NDArray[Any]]:
-        """What is known of the stages of a system, a full model of several stages being one."""
+    def _describe(self, system: System) -> None:
+        """Set what is known of the stages of a system, a full model of several stages being one."""
         bought = system.stage_columns()
         costs = system.costs.of(bought) + system.call_prices()
         n_cheap = len(system.stages) - self._n_full
-        scores = [
-            next(score for predictor, score in self._alone if predictor is stage.predictor)
-            for stage in system.stages[:n_cheap]
-        ]
-        full = self.frontier_.full
-        assert full is not None
-        return {
+        cheap = [id(stage.predictor) for stage in system.stages[:n_cheap]]
+        scores, self.order_ = next(
+            (scores, order)
+            for predictors, scores, order in self._chains
+            if [id(predictor) for predictor in predictors] == cheap
+        )
+        self.history_ = {
             "stage": np.arange(n_cheap + 1),
             "n_columns": bought.sum(axis=1)[: n_cheap + 1],
             "cost": np.append(costs[:n_cheap], costs[-1]),
-            "score": np.array([*scores, full.score]),
+            "score": scores,
         }
 
     def _with_system(self, system: System) -> Self:
         other = super()._with_system(system)
-        other.history_ = other._history(system)
+        other._describe(system)
         return other
 
     def _wished(self, tolerance: float) -> System:

@@ -66,11 +66,13 @@ class Chain:
     ----------
     names, predictors : of the stages.
     scores : of all stages, the full model last, on the training rows, out-of-fold.
+    order : items in the order of purchase, None when the stages were given.
     """
 
     names: list[str]
     predictors: tuple[Any, ...]
     scores: StageScores
+    order: list[list[str]] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +84,11 @@ class Learnt:
     chains : the best one first; others are better at a small cost.
     kind : of model.
     costs : prices of the stages that are left.
-    order : items in the order of purchase of the best chain, None when the stages were given.
     """
 
     chains: tuple[Chain, ...]
     kind: str
     costs: FeatureCosts
-    order: list[list[str]] | None
 
 
 class CascadeLearner:
@@ -143,7 +143,7 @@ class CascadeLearner:
                 UserWarning,
                 stacklevel=2,
             )
-            return self._without_stages()
+            return self._without_stages([] if stages is None else None)
 
     # -- the two ways ---------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class CascadeLearner:
                 "for the full model."
             )
         if self._limit == 0 or not self._accounts.can_save(offers):
-            return self._without_stages()
+            return self._without_stages([])
         self._try_out(offers.mask([0][: len(offers)]), offers.mask(range(len(offers))))
         paths = self._paths(offers)
         order = paths[0].order
@@ -174,8 +174,7 @@ class CascadeLearner:
             lengths = [lengths[k] for k in self._earning(seen)[:-1]] or lengths
         wanted = [(paths[0], lengths), *((path, _lengths(path, kind)) for path in paths[1:])]
         chains, name = self._chains(offers, wanted, kind)
-        order_names = [offers.added(order, k, k + 1) for k in range(len(order))]
-        return Learnt(chains, name, training.costs, order_names)
+        return Learnt(chains, name, training.costs)
 
     def _chains(
         self, offers: Offers, wanted: Sequence[tuple[Path, list[int]]], kind: Kind
@@ -192,8 +191,9 @@ class CascadeLearner:
         for (path, lengths), own in zip(wanted, masks, strict=True):
             ready = [k for k, mask in enumerate(own) if mask.tobytes() in places]
             stages = [places[own[k].tobytes()] for k in ready]
+            fitted = [models.predictors[k] for k in stages]
             scores = self._accounts.scores(
-                models.proba[stages], [own[k] for k in ready], models.rows
+                models.proba[stages], [own[k] for k in ready], models.rows, fitted
             )
             if chains:
                 best = chains[0].scores
@@ -209,8 +209,9 @@ class CascadeLearner:
             chains.append(
                 Chain(
                     [offers.stage_name(path.order, *some) for some in pairwise(ends)],
-                    tuple(models.predictors[stages[k]] for k in kept[:-1]),
+                    tuple(fitted[k] for k in kept[:-1]),
                     scores.only(kept),
+                    [offers.added(path.order, k, k + 1) for k in range(len(path.order))],
                 )
             )
         return tuple(chains), models.name
@@ -222,13 +223,13 @@ class CascadeLearner:
         # Prices of calls, if there is one per stage, must be as many as the stages.
         training.costs.call_prices(len(masks) + len(self._full.stages))
         if self._limit == 0:
-            return self._without_stages()
+            return self._without_stages(None)
         self._try_out(masks[0], masks[-1])
         candidates = [(kind, masks) for kind in self._kinds(masks)]
         kind = candidates[self._best(candidates)[0]][0]
         models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
         done = len(models.predictors)
-        scores = self._accounts.scores(models.proba, masks[:done], models.rows)
+        scores = self._accounts.scores(models.proba, masks[:done], models.rows, models.predictors)
         kept = list(range(done + 1))
         if self._limit is not None and done > self._limit:
             prices = _wider(telling_prices(scores))
@@ -238,12 +239,13 @@ class CascadeLearner:
             [names[k] for k in kept[:-1]],
             tuple(models.predictors[k] for k in kept[:-1]),
             replace(scores.only(kept), costs=self._accounts.costs(left, kept[:-1])),
+            None,
         )
-        return Learnt((found,), models.name, self._accounts.prices(kept[:-1]), None)
+        return Learnt((found,), models.name, self._accounts.prices(kept[:-1]))
 
-    def _without_stages(self) -> Learnt:
-        alone = Chain([], (), self._accounts.full_alone())
-        return Learnt((alone,), "none", self._accounts.prices(), [])
+    def _without_stages(self, order: list[list[str]] | None) -> Learnt:
+        alone = Chain([], (), self._accounts.full_alone(), order)
+        return Learnt((alone,), "none", self._accounts.prices())
 
     @property
     def _most(self) -> int:
