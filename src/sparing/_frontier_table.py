@@ -50,8 +50,9 @@ def frontier_text(frontier: Frontier) -> str:
     """A few lines: the systems worth having, and the full model."""
     best = frontier.pareto()
     shown = np.unique(np.linspace(0, len(best) - 1, _LINES).round().astype(int))
+    where = "" if frontier.chosen is None else " where they were chosen"
     lines = [
-        f"Frontier: {len(frontier)} systems, {len(best)} not dominated; {scoring_name(frontier.scoring)} on "
+        f"Frontier: {len(frontier)} systems, {len(best)} not dominated{where}; {scoring_name(frontier.scoring)} on "
         f"{frontier.n_rows} rows, cost by {frontier.accounting}"
         + (f"; {len(shown)} of them:" if len(shown) < len(best) else ""),
         f"  {'cost':>9} {'score':>9} {'saved':>6}",

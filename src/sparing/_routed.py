@@ -303,6 +303,7 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
     @property
     def stages_(self) -> tuple[Stage, ...]:
         """Stages of the fitted system, cheapest first."""
+        check_is_fitted(self, "system_")
         return self.system_.stages
 
     def with_costs(self, feature_costs: Any) -> Self:

@@ -67,8 +67,8 @@ def asked_kinds(
                 kinds.append(models if one == "own" else Both(models))
             elif len(several) == 1:
                 raise TypeError(
-                    f"{full_name} cannot be fitted again for every stage: give stage_estimator a classifier, or "
-                    "'shared'."
+                    f"{full_name} cannot be fitted again for every stage, or does not say how sure it is: give "
+                    "stage_estimator a classifier, or 'shared'."
                 )
         else:
             _check_classifier(one)
