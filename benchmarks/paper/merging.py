@@ -21,8 +21,12 @@ Unit = tuple[int, str]
 """A split, and a method by its name in the table of methods; in the rows it may have several, those it gives."""
 PAIRED = ("difference", "low", "high")
 """Columns of a paired comparison."""
-SAME = 1e-4
-"""Test scores of the full model that differ by no more than this are those of one full model."""
+SAME = 5e-4
+"""Test scores of the full model that differ by no more than this are those of one full model.
+
+Image features and kernel machines are sums in the order of the machine: on CIFAR-10 four of 10,000 test rows changed
+sides on another processor with the same versions of everything.
+"""
 
 
 class Spent(NamedTuple):
