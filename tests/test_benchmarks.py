@@ -380,9 +380,7 @@ def test_failures_are_remembered_until_the_method_is_new(harness, tmp_path):
 def test_methods_of_another_full_model_are_refused(harness, tmp_path):
     write_tables(harness, tmp_path, FITS)
     before = {path: path.read_text() for path in tmp_path.iterdir()}
-    with pytest.raises(
-        ValueError, match=r"split 0: .* 0\.902 here and of 0\.9 .*rerun everything"
-    ):
+    with pytest.raises(ValueError, match=r"split 0: .* 0\.902 here and of 0\.9 .*rerun everything"):
         write_tables(harness, tmp_path, {"cascade": 1}, full=0.902)
     assert {path: path.read_text() for path in tmp_path.iterdir()} == before
     # Little differences are those of machines; another split is another full model; and all may be run again.
