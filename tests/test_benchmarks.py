@@ -306,7 +306,7 @@ def test_a_run_without_the_cache_keeps_the_methods_on_disk(harness, tiny, tmp_pa
     # Another method merges, and the order is that of the table whichever came first.
     assert texts["apart"] == texts["together"]
     tables = harness.tables.Tables.read(tmp_path / "apart", "tiny")
-    assert tables.methods == list(table)
+    assert tables.methods == [name for method in table.values() for name in method.gives]
     assert list(harness.summary.spent(tables)) == list(table)
 
 
@@ -473,7 +473,7 @@ def test_peers_read_only_the_columns_they_pay_for(harness, problem):
 
 def test_prices_make_peers_buy_less(harness, problem):
     gates = [
-        (harness.lightgbm_gate.lightgbm_alone, {"num_leaves": 7, "learning_rate": 0.2}, 0.9),
+        (harness.lightgbm_gate.lightgbm_coupled, {"num_leaves": 7, "learning_rate": 0.2}, 0.9),
         (harness.lightgbm_gate.lightgbm_lazy, {"num_leaves": 7, "learning_rate": 0.2}, 0.9),
     ]
     if find_spec("catboost"):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from peers.catboost_gate import catboost_gate
-from peers.lightgbm_gate import lightgbm_alone, lightgbm_coupled, lightgbm_lazy
+from peers.lightgbm_gate import lightgbm_coupled, lightgbm_lazy
 from peers.scikit_fallback import scikit_fallback
 from peers.static_subset import static_subset
 
@@ -221,8 +221,9 @@ METHODS = {
         {level: {"trees": [40], **axes} for level, axes in _PRUNE.items()},
         against=_forest_already,
     ),
-    "lightgbm-confidence": Method(lightgbm_coupled, ("lightgbm-confidence",), _LIGHTGBM),
-    "lightgbm-alone": Method(lightgbm_alone, ("lightgbm-alone",), _LIGHTGBM),
+    "lightgbm-confidence": Method(
+        lightgbm_coupled, ("lightgbm-confidence", "lightgbm-alone"), _LIGHTGBM
+    ),
     "lightgbm-lazy": Method(
         lightgbm_lazy, ("lightgbm-lazy-confidence", "lightgbm-lazy-alone"), _LIGHTGBM
     ),
@@ -235,7 +236,6 @@ PEERS = tuple(
     name
     for key in (
         "lightgbm-confidence",
-        "lightgbm-alone",
         "lightgbm-lazy",
         "catboost",
         "scikit-fallback",

@@ -17,15 +17,12 @@ from sparing.system import System
 
 
 def lightgbm_coupled(problem: Any, **setting: float) -> dict[str, list[System]]:
-    """Paid at first use in the model, with the full model behind it."""
+    """Paid at first use in the model, with the full model behind it and without."""
+    predictors = _predictors(problem, **setting)
     return {
-        "lightgbm-confidence": [before_full(problem, [p]) for p in _predictors(problem, **setting)]
+        "lightgbm-confidence": [before_full(problem, [p]) for p in predictors],
+        "lightgbm-alone": [alone(problem, p) for p in predictors],
     }
-
-
-def lightgbm_alone(problem: Any, **setting: float) -> dict[str, list[System]]:
-    """Paid at first use in the model, nothing behind it."""
-    return {"lightgbm-alone": [alone(problem, p) for p in _predictors(problem, **setting)]}
 
 
 def lightgbm_lazy(problem: Any, **setting: float) -> dict[str, list[System]]:
