@@ -40,6 +40,7 @@ PAPER = [
     "objective",
     "one_line",
     "ours",
+    "pairing",
     "problem",
     "rankings",
     "report",
@@ -254,11 +255,21 @@ FITS = {"adapt-gbrt": 4, "greedy-miser": 3, "cascade": 1}
 
 
 def write_tables(
-    harness, folder, fits, *, of=None, split=0, cost=2, full=0.9, failed=(), level="standard"
+    harness,
+    folder,
+    fits,
+    *,
+    of=None,
+    split=0,
+    cost=2,
+    full=0.9,
+    right=8,
+    failed=(),
+    level="standard",
 ):
-    """Write what a made-up run finds: one system per method, which costs ``cost``."""
+    """Write what a made-up run finds: a system per method that costs ``cost`` and is ``right`` on so many test rows."""
     results = harness.tables.Results("made-up", harness.methods.METHODS)
-    bits = np.packbits([True] * 8)
+    bits = np.packbits(np.arange(8) < right)
     sizes = dict.fromkeys(
         ("columns", "classes", "train rows", "validation rows", "test rows", "full model"), 4
     )
@@ -338,35 +349,85 @@ def test_fewer_fits_do_not_replace_more(harness, tmp_path, capsys):
     assert tables.methods == ["cascade"]
 
 
-def test_only_fits_of_one_run_are_compared(harness, tmp_path):
-    def duellists(tables):
-        return set(tables.duels.method)
+def duellists(tables, split=0):
+    return set(tables.duels.method[tables.duels.split == split])
 
-    def apart(tables):
-        compared = tables.choices[tables.choices.budget.notna()]
-        return set(compared.method[compared.low.isna()])
+
+def apart(tables):
+    compared = tables.choices[
+        tables.choices.budget.notna() & (tables.choices.accounting == "stage")
+    ]
+    return set(compared.method[compared.low.isna()])
+
+
+def test_methods_of_different_runs_are_compared(harness, tmp_path):
+    boosted = set(harness.methods.METHODS["adapt-gbrt"].gives)
+    for fits in ({"greedy-miser": 3}, {"cascade": 1}, {"adapt-gbrt": 4}):
+        tables = write_tables(harness, tmp_path / "apart", fits)
+    together = write_tables(harness, tmp_path / "together", FITS)
+    assert duellists(tables) == {*boosted, "greedy-miser"}
+    assert apart(tables) == set()
+    for name in ("choices", "curves", "duels"):
+        pd.testing.assert_frame_equal(getattr(tables, name), getattr(together, name))
+    # What is run again is compared again; other splits have their own.
+    tables = write_tables(harness, tmp_path / "apart", {"cascade": 1}, right=6)
+    assert (tables.duels.difference == -0.25).all()
+    tables = write_tables(harness, tmp_path / "apart", {"cascade": 1}, split=1)
+    assert duellists(tables, split=1) == set()
+    tables = write_tables(harness, tmp_path / "apart", {"greedy-miser": 3}, split=1)
+    assert duellists(tables, split=1) == {"greedy-miser"}
+    assert duellists(tables) == {*boosted, "greedy-miser"}
+
+
+def test_without_answers_only_fits_of_one_run_are_compared(harness, tmp_path):
+    def write(fits, **where):
+        tables = write_tables(harness, tmp_path, fits, **where)
+        # As older runs left it.
+        (tmp_path / "made-up-answers.npz").unlink()
+        return tables
 
     boosted = set(harness.methods.METHODS["adapt-gbrt"].gives)
-    tables = write_tables(harness, tmp_path, FITS)
+    tables = write(FITS)
     assert duellists(tables) == {*boosted, "greedy-miser"}
     assert apart(tables) == set()
     # A method is new and the cascade is not: its duels go, those of the others stay.
-    tables = write_tables(harness, tmp_path, {"greedy-miser": 3})
+    tables = write({"greedy-miser": 3})
     assert duellists(tables) == boosted
     assert apart(tables) == {"greedy-miser"}
     assert "0.9000 ?" in harness.report.render(tmp_path, tmp_path)
     # Neither is new, on this split.
-    tables = write_tables(harness, tmp_path, {"greedy-miser": 3, "cascade": 1}, split=1)
-    assert tables.duels.groupby("split").method.agg(set).to_dict() == {
-        0: boosted,
-        1: {"greedy-miser"},
-    }
+    tables = write({"greedy-miser": 3, "cascade": 1}, split=1)
+    assert duellists(tables) == boosted
+    assert duellists(tables, split=1) == {"greedy-miser"}
     # The cascade is new and the others are not.
-    tables = write_tables(harness, tmp_path, {"cascade": 1})
+    tables = write({"cascade": 1})
     assert set(tables.duels.split) == {1}
     # All is new.
-    tables = write_tables(harness, tmp_path, FITS)
+    tables = write(FITS)
     assert duellists(tables) == {*boosted, "greedy-miser"}
+
+
+def test_answers_are_read_as_they_were_written(harness, tmp_path):
+    wish, rng = harness.pairing.Wish, np.random.default_rng(0)
+    path = tmp_path / "answers.npz"
+    rows = rng.random((3, 13)) < 0.8
+    right = {
+        wish(split, method, "budget", share): rows[place]
+        for place, (split, method, share) in enumerate(
+            [(0, "cascade", 0.1), (0, "greedy-miser", 0.1), (1, "cascade", 0.05)]
+        )
+    }
+    right[wish(0, "cascade", "tolerance", 0.01)] = rows[0]
+    values = {key: rng.random(7).astype(np.float32) for key in right}
+    for answers in (right, values):
+        harness.pairing.write_answers(answers, path)
+        found = harness.pairing.read_answers(path)
+        assert found.keys() == answers.keys()
+        for key, expected in answers.items():
+            assert found[key].dtype == expected.dtype
+            np.testing.assert_array_equal(found[key], expected)
+    harness.pairing.write_answers({}, path)
+    assert harness.pairing.read_answers(path) == {}
 
 
 def test_failures_are_remembered_until_the_method_is_new(harness, tmp_path):
@@ -379,10 +440,10 @@ def test_failures_are_remembered_until_the_method_is_new(harness, tmp_path):
 
 def test_methods_of_another_full_model_are_refused(harness, tmp_path):
     write_tables(harness, tmp_path, FITS)
-    before = {path: path.read_text() for path in tmp_path.iterdir()}
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(ValueError, match=r"split 0: .* 0\.902 here and of 0\.9 .*rerun everything"):
         write_tables(harness, tmp_path, {"cascade": 1}, full=0.902)
-    assert {path: path.read_text() for path in tmp_path.iterdir()} == before
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     # Little differences are those of machines; another split is another full model; and all may be run again.
     write_tables(harness, tmp_path, {"cascade": 1}, full=0.90005)
     write_tables(harness, tmp_path, {"cascade": 1}, full=0.8, split=1)

@@ -1,4 +1,4 @@
-"""Comparing methods on one problem: what validation chooses for every wish, frontiers, duels at equal budgets."""
+"""Comparing methods on one problem: what validation chooses for every wish, and frontiers."""
 
 from __future__ import annotations
 
@@ -8,28 +8,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paper.objective import Kept
+from paper.pairing import difference
 from sparing import Frontier
 from sparing.frontier import Point
-from sparing.metrics import bootstrap_interval
 from sparing.system import ACCOUNTINGS
 
 TOLERANCES = (0.01, 0.005, 0.0)
 BUDGETS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
 """Shares of the full model's cost at which scores are compared."""
-REFERENCE = "adapt-gbrt"
-"""The method that others are compared with, in pairs, at equal budgets."""
-CHAMPION = "cascade"
-"""The method whose duels with every other one are counted."""
+WISHES = (
+    *(("tolerance", tolerance) for tolerance in TOLERANCES),
+    *(("budget", share) for share in BUDGETS),
+)
 
 Rows = list[dict[str, Any]]
 
 
 class Comparison(NamedTuple):
-    """Rows of the three tables of one problem."""
+    """What is found on one problem.
+
+    Attributes
+    ----------
+    choices, curves : rows of two tables.
+    answers : worth on each test unit of the system chosen by stage, by method, kind of wish and its value.
+    """
 
     choices: Rows
     curves: Rows
-    duels: Rows
+    answers: dict[tuple[str, str, float], np.ndarray]
 
 
 def compare(
@@ -43,8 +49,8 @@ def compare(
     full : the full model, by accounting.
     n_rows, n_units : test rows, and test units: queries where these are ranked, else rows.
     """
-    sizes = n_rows, n_rows if n_units is None else n_units
-    out = Comparison([], [], [])
+    n_units = n_rows if n_units is None else n_units
+    out = Comparison([], [], {})
     for accounting in ACCOUNTINGS:
         f0 = full[accounting]
         by_method: dict[str, list[Kept]] = {}
@@ -54,22 +60,21 @@ def compare(
         fronts = {m: frontier_of(mine, f0, n_rows) for m, mine in by_method.items()}
         for method, front in fronts.items():
             out.curves.extend(_curve_row(by_method[method][p.label]) for p in front)
-        for tolerance in TOLERANCES:
+        for kind, value in WISHES:
             for method, front in fronts.items():
-                chosen = _choose(front, by_method[method], tolerance=tolerance) or f0
-                row = _choice_row(method, chosen, f0, sizes, other=f0)
-                out.choices.append({"accounting": accounting, "tolerance": tolerance} | row)
-        for share in BUDGETS:
-            found = {
-                method: _choose(front, by_method[method], budget=share * f0.test[0])
-                for method, front in fronts.items()
-            }
-            for method, chosen in found.items():
-                if chosen is not None:
-                    row = _choice_row(method, chosen, f0, sizes, other=found.get(REFERENCE))
-                    out.choices.append({"accounting": accounting, "budget": share} | row)
-            if accounting == "stage" and CHAMPION in found:
-                out.duels.extend(_duels(found, share, sizes[1]))
+                wish = {kind: value * f0.test[0] if kind == "budget" else value}
+                chosen = _choose(front, by_method[method], **wish)
+                if chosen is None and kind == "tolerance":
+                    chosen = f0
+                if chosen is None:
+                    continue
+                row = _choice_row(method, chosen, f0, n_rows)
+                values = chosen.values(n_units)
+                if kind == "tolerance":
+                    row |= difference(values, f0.values(n_units))
+                if accounting == "stage":
+                    out.answers[method, kind, value] = values
+                out.choices.append({"accounting": accounting, kind: value} | row)
     return out
 
 
@@ -93,13 +98,9 @@ def _choose(front: Frontier, among: Sequence[Kept], **wish: float) -> Kept | Non
         return None
 
 
-def _choice_row(
-    method: str, chosen: Kept, full: Kept, sizes: tuple[int, int], *, other: Kept | None
-) -> dict[str, Any]:
-    """One line of the table; ``low`` and ``high`` bound the difference of its test score to that of ``other``."""
-    n_rows, n_units = sizes
+def _choice_row(method: str, chosen: Kept, full: Kept, n_rows: int) -> dict[str, Any]:
     margin = 1.96 * _spread(chosen, full) / np.sqrt(n_rows)
-    row = {
+    return {
         "method": method,
         "validation_cost": chosen.validation[0],
         "validation_score": chosen.validation[1],
@@ -113,9 +114,6 @@ def _choice_row(
         "setting": ", ".join(f"{k}={v}" for k, v in chosen.setting.items()),
         **chosen.more,
     }
-    if other is not None:
-        row |= _difference(chosen, other, n_units)
-    return row
 
 
 def _spread(kept: Kept, full: Kept) -> float:
@@ -126,28 +124,6 @@ def _spread(kept: Kept, full: Kept) -> float:
         return 0.0
     sent = kept.rates[1]
     return float(np.sqrt(sent / (1 - sent)) * (full.test[0] - kept.test[0]))
-
-
-def _difference(one: Kept, other: Kept, n_units: int) -> dict[str, float]:
-    interval = bootstrap_interval(one.values(n_units), other=other.values(n_units), random_state=0)
-    return {"difference": interval.estimate, "low": interval.low, "high": interval.high}
-
-
-def _duels(found: Mapping[str, Kept | None], share: float, n_units: int) -> Rows:
-    """The champion against every other method at one budget; without numbers where one has no system so cheap."""
-    champion, rows = found[CHAMPION], []
-    for method, rival in found.items():
-        if method == CHAMPION or (champion is None and rival is None):
-            continue
-        row: dict[str, Any] = {
-            "budget": share,
-            "method": method,
-            "alone": CHAMPION if rival is None else method if champion is None else "",
-        }
-        if champion is not None and rival is not None:
-            row |= _difference(champion, rival, n_units)
-        rows.append(row)
-    return rows
 
 
 def _curve_row(kept: Kept) -> dict[str, Any]:

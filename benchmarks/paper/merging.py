@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from paper.comparison import CHAMPION, REFERENCE, Rows
+from paper.comparison import Rows
 from paper.methods import Method
+from paper.pairing import CHAMPION, PAIRED, REFERENCE, Wish
 from sparing.system import ACCOUNTINGS
 
 Row = Mapping[str, Any]
 Unit = tuple[int, str]
 """A split, and a method by its name in the table of methods; in the rows it may have several, those it gives."""
-PAIRED = ("difference", "low", "high")
-"""Columns of a paired comparison."""
 SAME = 5e-4
 """Test scores of the full model that differ by no more than this are those of one full model.
 
@@ -48,6 +48,7 @@ class Found:
     ----------
     name : data set.
     choices, curves, duels : rows of the tables.
+    answers : what chosen systems are worth on each test unit.
     about : data, level, versions, and methods that were left out or failed.
     full : numbers of the full model, by split.
     spent : fits and minutes of the methods that were run.
@@ -57,6 +58,7 @@ class Found:
     choices: Rows
     curves: Rows
     duels: Rows
+    answers: Mapping[Wish, np.ndarray]
     about: Mapping[str, Any]
     full: Mapping[int, Mapping[str, Any]]
     spent: Mapping[Unit, Spent]
@@ -80,12 +82,29 @@ def merge(new: Found, old: Found, table: Mapping[str, Method]) -> Found:
     return Found(
         new.name,
         merging.choices(),
-        merging.in_order(merging.rows("curves")),
+        in_order(merging.rows("curves"), table),
         merging.duels(),
+        merging.answers(),
         merging.about(),
         merging.full(),
         merging.spent(),
     )
+
+
+def in_order(rows: Rows, table: Mapping[str, Method]) -> Rows:
+    """Rows as a run orders them: splits, accountings, tolerances, budgets, methods."""
+    names = [given for method in table.values() for given in method.gives]
+
+    def place(row: Row) -> tuple[float, ...]:
+        return (
+            row["split"],
+            ACCOUNTINGS.index(row.get("accounting", ACCOUNTINGS[0])),
+            _number(row, "budget"),
+            -_number(row, "tolerance"),
+            _rank(row["method"], names),
+        )
+
+    return sorted(rows, key=place)
 
 
 def fewer(new: Found, old: Found) -> list[str]:
@@ -110,7 +129,7 @@ class _Merging:
         self.anew = {u for u, spent in new.spent.items() if spent.fits >= _fits(old, u)}
         self.splits = {split for split, _ in self.anew}
         self._methods = {given: name for name, m in table.items() for given in m.gives}
-        self._table = list(table)
+        self.table = table
 
     def is_new(self, row: Row, method: str = "") -> bool:
         """Whether the method of a row, or another one on the split of the row, comes from the run."""
@@ -123,42 +142,26 @@ class _Merging:
         return mine + [row for row in getattr(self.old, name) if not self.is_new(row)]
 
     def choices(self) -> Rows:
-        """What was chosen, compared with the reference only where both come from the same run.
-
-        The values per row that a comparison is made of are not on disk.
-        """
-        return self.in_order(
-            [
-                row
-                if pd.isna(row.get("budget")) or self.is_new(row) == self.is_new(row, REFERENCE)
-                else {column: value for column, value in row.items() if column not in PAIRED}
-                for row in self.rows("choices")
-            ]
-        )
+        """What was chosen; differences to the reference stay where neither of the two is new."""
+        rows = [
+            row
+            if pd.isna(row.get("budget")) or not (self.is_new(row) or self.is_new(row, REFERENCE))
+            else {column: value for column, value in row.items() if column not in PAIRED}
+            for row in self.rows("choices")
+        ]
+        return in_order(rows, self.table)
 
     def duels(self) -> Rows:
-        """Duels whose two sides come from the same run."""
-        return self.in_order(
-            [
-                row
-                for found, new in ((self.new, True), (self.old, False))
-                for row in found.duels
-                if self.is_new(row) == self.is_new(row, CHAMPION) == new
-            ]
-        )
+        """Duels that were fought before, of whose sides neither is new."""
+        return [
+            row for row in self.old.duels if not (self.is_new(row) or self.is_new(row, CHAMPION))
+        ]
 
-    def in_order(self, rows: Rows) -> Rows:
-        """Rows as a run orders them: splits, accountings, tolerances, budgets, methods."""
-        return sorted(rows, key=self._place)
-
-    def _place(self, row: Row) -> tuple[float, ...]:
-        return (
-            row["split"],
-            ACCOUNTINGS.index(row.get("accounting", ACCOUNTINGS[0])),
-            _number(row, "budget"),
-            -_number(row, "tolerance"),
-            _rank(row["method"], list(self._methods)),
-        )
+    def answers(self) -> dict[Wish, np.ndarray]:
+        """What chosen systems are worth, of each unit from where its rows come from."""
+        kept = {w: a for w, a in self.old.answers.items() if not self.is_new(w._asdict())}
+        mine = {w: a for w, a in self.new.answers.items() if self.is_new(w._asdict())}
+        return kept | mine
 
     def check_full_models(self) -> None:
         """Refuse splits on which new rows and those of the disk have different full models."""
@@ -184,7 +187,7 @@ class _Merging:
     def spent(self) -> dict[Unit, Spent]:
         """Fits and minutes, by split and in the order of the methods."""
         both = {**self.old.spent, **{unit: self.new.spent[unit] for unit in self.anew}}
-        units = sorted(both, key=lambda unit: (unit[0], _rank(unit[1], self._table)))
+        units = sorted(both, key=lambda unit: (unit[0], _rank(unit[1], list(self.table))))
         return {unit: both[unit] for unit in units}
 
     def about(self) -> dict[str, Any]:

@@ -142,8 +142,9 @@ class Kept:
 
     def values(self, n_units: int) -> np.ndarray:
         """Worth of its answers on each test unit."""
-        is_packed = self.right.dtype == np.uint8
-        return np.unpackbits(self.right, count=n_units) if is_packed else self.right
+        if self.right.dtype != np.uint8:
+            return self.right
+        return np.unpackbits(self.right, count=n_units).astype(bool)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # What was kept before other scores were: nothing of them.

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from paper.comparison import CHAMPION, REFERENCE
 from paper.one_line import section as one_line_section
+from paper.pairing import CHAMPION, REFERENCE
 from paper.problem import QUICK_ROWS
 from paper.summary import beside_paper, duels, equal_accuracy, missing, reasons, spent
 from paper.synthetic import sections as synthetic_sections
@@ -80,9 +80,9 @@ def _overview(found: Mapping[str, Tables]) -> list[str]:
     if len(counts := duels(found)):
         parts += [
             f"## The {CHAMPION} against other methods",
-            "At every budget of the grid, on every data set and split where both were run at one time (the values that "
-            "pairs are made of are not in the tables): systems chosen on validation rows; won or lost when the paired "
-            "interval of the difference on test excludes 0. *Only*: one of the two has no system so cheap.",
+            "At every budget of the grid, on every data set and split where both were run: systems chosen on "
+            "validation rows; won or lost when the paired interval of the difference on test excludes 0. *Only*: one "
+            "of the two has no system so cheap.",
             _markdown(counts),
         ]
     return parts

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from paper.comparison import CHAMPION, TOLERANCES
+from paper.comparison import TOLERANCES
 from paper.merging import Spent
 from paper.methods import METHODS, PEERS
+from paper.pairing import CHAMPION
 from paper.tables import Tables, published
 
 OURS = tuple(
@@ -113,7 +114,7 @@ def equal_accuracy(found: Mapping[str, Tables], tolerance: float) -> pd.DataFram
     for name, tables in found.items():
         for method, text in missing(tables).items():
             table.loc[list(METHODS[method].gives), name] = text
-    return table.rename_axis("method").reset_index()
+    return table.fillna("not run").rename_axis("method").reset_index()
 
 
 def missing(tables: Tables) -> dict[str, str]:

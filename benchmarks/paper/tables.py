@@ -1,8 +1,9 @@
 """Tables on disk: what a run writes, and what the report is made of.
 
 Per data set ``NAME.csv`` (what validation chose for every wish), ``NAME-curves.csv`` (the frontiers),
-``NAME-duels.csv`` (the cascade against every other method at equal budgets) and ``NAME-about.csv`` (data, full model,
-versions, fits and minutes by split, and which methods were left out or failed).
+``NAME-duels.csv`` (the cascade against every other method at equal budgets), ``NAME-answers.npz`` (what the chosen
+systems were worth on each test unit, which pairs are made of) and ``NAME-about.csv`` (data, full model, versions, fits
+and minutes by split, and which methods were left out or failed).
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ import sklearn
 
 import sparing
 from paper.comparison import Comparison, Rows
-from paper.merging import Found, Spent, Unit, fewer, merge
+from paper.merging import Found, Spent, Unit, fewer, in_order, merge
 from paper.methods import Method
 from paper.objective import Kept
+from paper.pairing import Wish, beside_reference, duels, read_answers, write_answers
 
 HERE = Path(__file__).parent
 FIRST = ("split", "accounting", "tolerance", "budget", "method")
@@ -48,7 +50,7 @@ class Results:
         self._full: dict[int, dict[str, Any]] = {}
         self._choices: Rows = []
         self._curves: Rows = []
-        self._duels: Rows = []
+        self._answers: dict[Wish, np.ndarray] = {}
 
     def expected(self, split: int, method: str) -> None:
         """Note that a fit belongs to the sweep."""
@@ -87,7 +89,7 @@ class Results:
             }
         self._choices += [{"split": split, **row} for row in found.choices]
         self._curves += [{"split": split, **row} for row in found.curves]
-        self._duels += [{"split": split, **row} for row in found.duels]
+        self._answers |= {Wish(split, *wish): worth for wish, worth in found.answers.items()}
 
     def __len__(self) -> int:
         return len(self._choices)
@@ -103,25 +105,26 @@ class Results:
                 for line in fewer(found, before):
                     print(line, flush=True)
                 found = merge(found, before, self.table)
-        _write(found, folder)
+        _write(found, folder, self.table)
 
     def _found(self, level: str) -> Found:
         versions = {m.__name__: m.__version__ for m in (np, sklearn, lightgbm, sparing)}
         about = {**self._about, "level": level, "python": platform.python_version(), **versions}
         run = {unit: spent for unit, spent in self._spent.items() if spent.fits}
-        rows = self._choices, self._curves, self._duels
-        return Found(self.name, *rows, about, self._full, run)
+        found = self._choices, self._curves, [], self._answers
+        return Found(self.name, *found, about, self._full, run)
 
 
-def _write(found: Found, folder: Path) -> None:
+def _write(found: Found, folder: Path, table: Mapping[str, Method]) -> None:
     pd.Series(_lines(found), name="value").to_csv(
         folder / f"{found.name}-about.csv", index_label="key"
     )
-    choices = pd.DataFrame(found.choices)
+    write_answers(found.answers, folder / f"{found.name}-answers.npz")
+    choices = pd.DataFrame(beside_reference(found.choices, found.answers))
     for suffix, frame in (
         ("", choices[[*FIRST, *(c for c in choices if c not in FIRST)]]),
         ("-curves", pd.DataFrame(found.curves)),
-        ("-duels", pd.DataFrame(found.duels)),
+        ("-duels", pd.DataFrame(in_order(duels(found.duels, found.answers), table))),
     ):
         path = folder / f"{found.name}{suffix}.csv"
         path.unlink(missing_ok=True)
@@ -151,6 +154,7 @@ class Tables:
     Attributes
     ----------
     choices, curves, duels : frames.
+    answers : what chosen systems are worth on each test unit; of older runs nothing is known.
     about : text by key.
     """
 
@@ -158,6 +162,7 @@ class Tables:
     choices: pd.DataFrame
     curves: pd.DataFrame
     duels: pd.DataFrame
+    answers: Mapping[Wish, np.ndarray]
     about: Mapping[str, str]
 
     @classmethod
@@ -172,6 +177,7 @@ class Tables:
             pd.read_csv(duels)
             if duels.is_file()
             else pd.DataFrame(columns=["split", "budget", "method"]),
+            read_answers(folder / f"{name}-answers.npz"),
             about.fillna("").to_dict(),
         )
 
@@ -204,7 +210,7 @@ class Tables:
         choices, curves, duels = (
             frame.to_dict("records") for frame in (self.choices, self.curves, self.duels)
         )
-        return Found(self.name, choices, curves, duels, about, full, self.spent)
+        return Found(self.name, choices, curves, duels, self.answers, about, full, self.spent)
 
     def by_split(self, words: str) -> dict[tuple[int, str], str]:
         """Entries of ``about`` whose key says a split and then these words, by the split and the rest of the key."""
