@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from small_cascade import X, Y, cascade
 from sparing._stored import Stored
-from sparing.cascade import mixed, stage_models
+from sparing.cascade import choosing, mixed, stage_models
 from sparing.cascade.mixed import MeanPredictor
 from sparing.runtime import load, save
 from sparing.system import ConfidenceGate
@@ -56,6 +56,54 @@ def test_it_is_stored_and_read_again(both, tmp_path):
     save(both, tmp_path / "both.sparing")
     again = load(tmp_path / "both.sparing")
     assert np.allclose(again.predict_proba(X), both.predict_proba(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("found", [False, True])
+def test_both_are_kept_where_they_cannot_be_told_apart(monkeypatch, found):
+    fits = []
+
+    def counted(self, *args):
+        fits.append(args[1].tolist())
+        return one_stage(self, *args)
+
+    one_stage = stage_models.OwnModels._stage
+    monkeypatch.setattr(stage_models.OwnModels, "_stage", counted)
+    monkeypatch.setattr(choosing, "_TOLD_APART", 5.0)
+    stages = None if found else STAGES
+    clf = cascade(stages=stages, stage_estimator=["own", "both"], n_stages=4).fit(X, Y)
+    # Two kinds averaged must earn it; that they are close is enough to stand on the frontier beside the better one.
+    own = "RandomForestClassifier"
+    kinds = {}
+    for system in clf.staged_systems():
+        other = clf._with_system(system)
+        if len(system.stages) > 1:
+            is_mean = isinstance(system.stages[0].predictor, MeanPredictor)
+            kinds[other.stage_kind_] = is_mean
+            assert len(other.history_["score"]) == len(system.stages)
+    assert kinds == {own: False, f"{own} and shared network": True}
+    # Models are fitted once, whatever they are part of.
+    assert len(fits) == len(set(map(tuple, fits)))
+
+
+def test_what_can_be_told_apart_is_one_kind(monkeypatch):
+    monkeypatch.setattr(choosing, "_TOLD_APART", -1.0)
+    clf = cascade(stages=STAGES, stage_estimator=["own", "both"]).fit(X, Y)
+    kinds = {type(s.stages[0].predictor) for s in clf.staged_systems() if len(s.stages) > 1}
+    assert len(kinds) == 1
+
+
+def test_an_interrupt_leaves_the_kind_that_is_ready(monkeypatch):
+    def interrupted(self, *args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(choosing, "_TOLD_APART", 5.0)
+    monkeypatch.setattr(stage_models.SharedNetwork, "fit", interrupted)
+    for stages in (STAGES, None):
+        clf = cascade(stages=stages, stage_estimator=["own", "both"], n_stages=3)
+        with pytest.warns(UserWarning, match="without the networks"):
+            clf.fit(X, Y)
+        assert clf.stage_kind_ == "RandomForestClassifier"
+        assert clf.score(X, Y) > 0.85
 
 
 def test_a_part_that_cannot_answer_is_refused(both):

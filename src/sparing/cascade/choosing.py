@@ -1,4 +1,4 @@
-"""Which kind of model: the cascades of every kind, compared on rows that their models have not seen."""
+"""Which kinds of model: the cascades of every kind, compared on rows that their models have not seen."""
 
 from __future__ import annotations
 
@@ -25,25 +25,27 @@ One fold of ann-thyroid has 528 rows, of which the full model gets two or three 
 """
 _BEHIND = 0.01
 """A kind that errs this much more often than another with all columns, beyond chance, is not tried on the stages."""
-_MIXED_EARNS = 0.03
-"""Two kinds averaged are taken when they are better than one of them by this share.
+_TOLD_APART = 0.03
+"""Models of the stages' own, and these averaged with networks, are told apart by this share of their value.
 
-Networks that differ by their rounding alone move values by two percent on Letters, and both kinds must be fitted.
+Networks that differ by their rounding alone move values by two percent on Letters. Closer ones are both fitted, since
+which is better depends on how much may be lost.
 """
 
 
-def best_kind(
+def best_kinds(
     candidates: Candidates,
     training: Training,
     folds: Folds,
     scores_of: ScoresOf,
     n_jobs: int | None,
     report: Callable[[str], None],
-) -> tuple[int, StageScores | None]:
-    """Position of the kind whose cascade is best on held-out rows, and its scores there; None if it is the only one.
+) -> tuple[list[int], StageScores | None]:
+    """Positions of the kinds to fit, that whose cascade is best on held-out rows first, and its scores there.
 
-    Prices that tell something are found for each, the full model behind it: a judge, which stands in for the full
-    model itself, may know of none at which a row is worth sending there.
+    There are two where models of their own do about as well alone as averaged with networks. No scores if there is
+    nothing to choose from. Prices that tell something are found for each, the full model behind it: a judge, which
+    stands in for the full model itself, may know of none at which a row is worth sending there.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ def best_kind(
     n_jobs, report : fits in parallel; says what was found.
     """
     if len(candidates) == 1:
-        return 0, None
+        return [0], None
     known = np.cumsum([len(test) for _, test in folds])
     some = folds[: int(np.searchsorted(known, min(_ROWS, known[-1]))) + 1]
     hopeless = _hopeless(candidates, training, folds[0], n_jobs, report)
@@ -76,10 +78,19 @@ def best_kind(
         report(f"{kind.name}: {value:.4g} on {len(rows)} rows, {len(masks)} stages")
 
     def demanded(i: int) -> float:
-        return values[i] * (1 + _MIXED_EARNS * isinstance(candidates[i][0], MixedModels))
+        return values[i] * (1 + _TOLD_APART * isinstance(candidates[i][0], MixedModels))
 
     best = min(values, key=demanded, default=0)
-    return best, found.get(best)
+    own = _own_of(candidates[best][0])
+    equal = [
+        i
+        for i, value in values.items()
+        if i != best
+        and own is not None
+        and _own_of(candidates[i][0]) is own
+        and value < values[best] * (1 + _TOLD_APART)
+    ]
+    return [best, *equal], found.get(best)
 
 
 def _own_of(kind: Kind) -> OwnModels | None:

@@ -160,7 +160,6 @@ class CascadeClassifier(RoutedClassifier):
         )
         stages = None if self.stages is None else given_stages(self.stages, training.costs)
         learnt = learner.learn(stages)
-        self.stage_kind_ = learnt.kind
         points, seen = list[Point](), list[Choice]()
         for chain in learnt.chains:
             cheap = [
@@ -169,12 +168,13 @@ class CascadeClassifier(RoutedClassifier):
             ]
             system = System((*cheap, *full.stages), learnt.costs, training.classes)
             found = trace(chain.scores)
-            # Of the chains for small costs only what the best one does not have.
+            # Of the other chains only what the best one does not have.
             new = unbeaten(found, seen) if seen else found
             points += [_point(system, choice) for choice in new]
             seen += found
         self._chains = [
-            (chain.predictors, _accuracies(chain.scores), chain.order) for chain in learnt.chains
+            (chain.predictors, chain.kind, _accuracies(chain.scores), chain.order)
+            for chain in learnt.chains
         ]
         self._n_full = len(full.stages)
         scores = learnt.chains[0].scores
@@ -197,9 +197,9 @@ class CascadeClassifier(RoutedClassifier):
         costs = system.costs.of(bought) + system.call_prices()
         n_cheap = len(system.stages) - self._n_full
         cheap = [id(stage.predictor) for stage in system.stages[:n_cheap]]
-        scores, self.order_ = next(
-            (scores, order)
-            for predictors, scores, order in self._chains
+        self.stage_kind_, scores, self.order_ = next(
+            (kind, scores, order)
+            for predictors, kind, scores, order in self._chains
             if [id(predictor) for predictor in predictors] == cheap
         )
         self.history_ = {

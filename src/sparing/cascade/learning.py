@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparing._full_model import FullModel, default_full_model
 from sparing._progress import Progress
 from sparing._routed import Training
 from sparing.cascade.accounts import Accounts
-from sparing.cascade.choosing import Candidates, Kind, best_kind
+from sparing.cascade.chains import Chain, Learnt
+from sparing.cascade.choosing import Candidates, Kind, best_kinds
 from sparing.cascade.differences import with_differences_if_better
 from sparing.cascade.exits import StageScores, telling_prices
 from sparing.cascade.inputs import NetworkInputs
@@ -36,9 +36,6 @@ from sparing.cascade.stage_models import (
     cloneable,
     folds_for,
 )
-from sparing.costs import FeatureCosts
-
-Floats = NDArray[np.float64]
 
 _HOPELESS = 0.06
 """When a network errs this much more often than the full model, none is tried for the stages."""
@@ -56,39 +53,6 @@ _STAGES = 10
 Fewer would be faster where every stage has a model of its own, but cost more: on CIFAR-10 four support vector machines
 stop at 104 columns on average within a point of the full model, nine at 77.
 """
-
-
-@dataclass(frozen=True, eq=False)
-class Chain:
-    """Stages before the full model, each with what those before it have bought.
-
-    Attributes
-    ----------
-    names, predictors : of the stages.
-    scores : of all stages, the full model last, on the training rows, out-of-fold.
-    order : items in the order of purchase, None when the stages were given.
-    """
-
-    names: list[str]
-    predictors: tuple[Any, ...]
-    scores: StageScores
-    order: list[list[str]] | None
-
-
-@dataclass(frozen=True, eq=False)
-class Learnt:
-    """What a fit has found.
-
-    Attributes
-    ----------
-    chains : the best one first; others are better at a small cost.
-    kind : of model.
-    costs : prices of the stages that are left.
-    """
-
-    chains: tuple[Chain, ...]
-    kind: str
-    costs: FeatureCosts
 
 
 class CascadeLearner:
@@ -168,18 +132,27 @@ class CascadeLearner:
             (kind, offers.prefixes(order, own)) for kind, own in zip(kinds, by_kind, strict=True)
         ]
         best, seen = self._best(candidates)
-        kind, lengths = kinds[best], by_kind[best]
-        if seen is not None and not isinstance(kind, SharedNetwork):
+        first = kinds[best[0]]
+        lengths = by_kind[best[0]]
+        if seen is not None and not isinstance(first, SharedNetwork):
             # A stage that does not earn its place on the rows that chose the kind need not be fitted on the others.
             lengths = [lengths[k] for k in self._earning(seen)[:-1]] or lengths
-        wanted = [(paths[0], lengths), *((path, _lengths(path, kind)) for path in paths[1:])]
-        chains, name = self._chains(offers, wanted, kind)
-        return Learnt(chains, name, training.costs)
+        chains = list[Chain]()
+        for kind in (kinds[k] for k in best):
+            wanted = [(paths[0], lengths), *((path, _lengths(path, kind)) for path in paths[1:])]
+            found, interrupted = self._chains(offers, wanted, kind)
+            chains = chains if interrupted and chains else [*chains, *found]
+            if interrupted:
+                break
+        return Learnt(tuple(chains), training.costs)
 
     def _chains(
         self, offers: Offers, wanted: Sequence[tuple[Path, list[int]]], kind: Kind
-    ) -> tuple[tuple[Chain, ...], str]:
-        """Fit prefixes of some orders, those that are the same once, and keep what earns its place; the best first."""
+    ) -> tuple[list[Chain], bool]:
+        """Fit prefixes of some orders, those that are the same once, and keep what earns its place; the best first.
+
+        The second result says whether the fit was interrupted.
+        """
         masks = [offers.prefixes(path.order, lengths) for path, lengths in wanted]
         every = {mask.tobytes(): mask for mask in chain(*masks)}
         models = kind.fit(
@@ -208,13 +181,14 @@ class CascadeLearner:
             ends = [0, *(lengths[ready[k]] for k in kept[:-1])]
             chains.append(
                 Chain(
+                    models.name,
                     [offers.stage_name(path.order, *some) for some in pairwise(ends)],
                     tuple(fitted[k] for k in kept[:-1]),
                     scores.only(kept),
                     [offers.added(path.order, k, k + 1) for k in range(len(path.order))],
                 )
             )
-        return tuple(chains), models.name
+        return chains, models.interrupted
 
     def _given(self, stages: Mapping[str, Booleans]) -> Learnt:
         """Take the stages as they are given, and find the kind of model."""
@@ -226,26 +200,41 @@ class CascadeLearner:
             return self._without_stages(None)
         self._try_out(masks[0], masks[-1])
         candidates = [(kind, masks) for kind in self._kinds(masks)]
-        kind = candidates[self._best(candidates)[0]][0]
-        models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
-        done = len(models.predictors)
-        scores = self._accounts.scores(models.proba, masks[:done], models.rows, models.predictors)
-        kept = list(range(done + 1))
-        if self._limit is not None and done > self._limit:
-            prices = _wider(telling_prices(scores))
-            kept = drop_stages(scores, prices, self._limit, self._trip, earns=-np.inf)
-        left = [masks[k] for k in kept[:-1]]
-        found = Chain(
-            [names[k] for k in kept[:-1]],
-            tuple(models.predictors[k] for k in kept[:-1]),
-            replace(scores.only(kept), costs=self._accounts.costs(left, kept[:-1])),
-            None,
-        )
-        return Learnt((found,), models.name, self._accounts.prices(kept[:-1]))
+        chains = list[Chain]()
+        for kind in (candidates[k][0] for k in self._best(candidates)[0]):
+            models = kind.fit(training, masks, self._folds, self._n_jobs, self._progress)
+            if chains and models.interrupted:
+                break
+            done = len(models.predictors)
+            scores = self._accounts.scores(
+                models.proba, masks[:done], models.rows, models.predictors
+            )
+            if not chains:
+                kept = self._within_limit(scores)
+            left = [masks[k] for k in kept[:-1]]
+            found = Chain(
+                models.name,
+                [names[k] for k in kept[:-1]],
+                tuple(models.predictors[k] for k in kept[:-1]),
+                replace(scores.only(kept), costs=self._accounts.costs(left, kept[:-1])),
+                None,
+            )
+            chains.append(found)
+            if models.interrupted:
+                break
+        return Learnt(tuple(chains), self._accounts.prices(kept[:-1]))
+
+    def _within_limit(self, scores: StageScores) -> list[int]:
+        """Positions of the stages that were given, the full model among them; the best where they may be fewer."""
+        n_given = len(scores.doubts)
+        if self._limit is None or n_given <= self._limit:
+            return list(range(n_given + 1))
+        prices = _wider(telling_prices(scores))
+        return drop_stages(scores, prices, self._limit, self._trip, earns=-np.inf)
 
     def _without_stages(self, order: list[list[str]] | None) -> Learnt:
-        alone = Chain([], (), self._accounts.full_alone(), order)
-        return Learnt((alone,), "none", self._accounts.prices())
+        alone = Chain("none", [], (), self._accounts.full_alone(), order)
+        return Learnt((alone,), self._accounts.prices())
 
     @property
     def _most(self) -> int:
@@ -315,8 +304,8 @@ class CascadeLearner:
             for k in self._asked
         ]
 
-    def _best(self, candidates: Candidates) -> tuple[int, StageScores | None]:
-        return best_kind(
+    def _best(self, candidates: Candidates) -> tuple[list[int], StageScores | None]:
+        return best_kinds(
             candidates,
             self._training,
             self._folds,

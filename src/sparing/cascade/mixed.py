@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,7 @@ class MixedModels:
     ) -> StageModels:
         """Fit the models, then the networks; interrupted, what is complete of the models is kept, alone if need be."""
         own = self.own.fit(training, masks, folds, n_jobs, progress)
-        if len(own.predictors) < len(masks):
+        if own.interrupted:
             return own
         try:
             shared = self.shared.fit(training, masks, folds, n_jobs, progress)
@@ -97,10 +97,10 @@ class MixedModels:
                 UserWarning,
                 stacklevel=2,
             )
-            return own
+            return replace(own, interrupted=True)
         predictors = tuple(map(MeanPredictor, own.predictors, shared.predictors))
         proba = 0.5 * (own.proba[:, shared.rows] + shared.proba)
-        return StageModels(predictors, proba, shared.rows, self.name)
+        return StageModels(predictors, proba, shared.rows, self.name, shared.interrupted)
 
     def honest(
         self, training: Training, masks: Sequence[Booleans], fold: Any, n_jobs: int | None = None

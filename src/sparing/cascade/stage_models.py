@@ -68,12 +68,14 @@ class StageModels:
     proba : out-of-fold, of shape (n_stages, n_rows, n_classes).
     rows : that these are about; all of them, unless the fit was interrupted.
     name : of the kind of model.
+    interrupted : whether something is missing.
     """
 
     predictors: tuple[Any, ...]
     proba: Floats
     rows: NDArray[np.intp]
     name: str
+    interrupted: bool = False
 
 
 class StageError(ValueError):
@@ -94,6 +96,7 @@ class OwnModels:
         self.out_of_bag = out_of_bag
         self.name = _name(estimator)
         self._known: dict[tuple[bytes, bytes], Floats] = {}
+        self._fitted: dict[bytes, tuple[FullPredictor, Floats]] = {}
 
     def fit(
         self,
@@ -103,14 +106,15 @@ class OwnModels:
         n_jobs: int | None,
         progress: Progress,
     ) -> StageModels:
-        """Fit and cross-fit a model for every mask; interrupted, those that are complete are kept."""
+        """Fit and cross-fit a model for every mask, once; interrupted, those that are complete are kept."""
         predictors = list[FullPredictor]()
         proba = list[Floats]()
         with progress.of([float(mask.sum()) for mask in masks]):
             for k, mask in enumerate(masks):
                 columns = np.flatnonzero(mask)
                 try:
-                    predictor, honest = self._stage(training, columns, folds, n_jobs)
+                    if (key := columns.tobytes()) not in self._fitted:
+                        self._fitted[key] = self._stage(training, columns, folds, n_jobs)
                 except KeyboardInterrupt:
                     if not predictors:
                         raise
@@ -120,11 +124,12 @@ class OwnModels:
                         stacklevel=2,
                     )
                     break
+                predictor, honest = self._fitted[key]
                 predictors.append(predictor)
                 proba.append(honest)
                 progress.done(k, f"stages, {self.name} on {len(columns)} columns")
-        rows = np.arange(len(training.y))
-        return StageModels(tuple(predictors), np.array(proba), rows, self.name)
+        rows, missing = np.arange(len(training.y)), len(predictors) < len(masks)
+        return StageModels(tuple(predictors), np.array(proba), rows, self.name, missing)
 
     def try_out(self, training: Training, masks: Sequence[Booleans]) -> None:
         """Fit on a few rows, as many of one class as of another, so that errors come early."""
@@ -272,7 +277,8 @@ class SharedNetwork:
         together = tuple(network for networks in by_fold for network in networks)
         predictors = tuple(MaskedPredictor(together, mask) for mask in masks)
         said = np.concatenate(proba, axis=1)[:, in_order]
-        return StageModels(predictors, said, rows[in_order], self.name)
+        missing = len(by_fold) < len(folds)
+        return StageModels(predictors, said, rows[in_order], self.name, missing)
 
     def honest(
         self, training: Training, masks: Sequence[Booleans], fold: Any, n_jobs: int | None = None
