@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from small_cascade import COSTS, X, Y, cascade
-from sparing.cascade import paths, stage_models
+from sparing.cascade import paths, shared_network
 
 
 def test_an_interrupt_keeps_the_stages_that_are_fitted():
@@ -35,11 +35,11 @@ def test_an_interrupt_keeps_the_networks_that_are_ready(monkeypatch, kept, says)
     def train(*args, **options):
         if len(fits) == kept:
             raise KeyboardInterrupt
-        fits.append(stage_models_train(*args, **options))
+        fits.append(train_one(*args, **options))
         return fits[-1]
 
-    stage_models_train = stage_models.train_network
-    monkeypatch.setattr(stage_models, "train_network", train)
+    train_one = shared_network.train_network
+    monkeypatch.setattr(shared_network, "train_network", train)
     with pytest.warns(UserWarning, match=says):
         clf = cascade(stages=[[0], [0, 1, 2]], stage_estimator="shared").fit(X, Y)
     assert clf.score(X, Y) > 0.85

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from small_cascade import X, Y, cascade
 from sparing._stored import Stored
-from sparing.cascade import choosing, mixed, stage_models
+from sparing.cascade import choosing, mixed, shared_network, stage_models
 from sparing.cascade.mixed import MeanPredictor
 from sparing.runtime import load, save
 from sparing.system import ConfidenceGate
@@ -39,7 +39,7 @@ def test_what_is_out_of_fold_is_the_mean_too(monkeypatch):
 
         return fitted
 
-    for kind in (stage_models.OwnModels, stage_models.SharedNetwork, mixed.MixedModels):
+    for kind in (stage_models.OwnModels, shared_network.SharedNetwork, mixed.MixedModels):
         monkeypatch.setattr(kind, "fit", watched(kind.__name__, kind.fit))
     cascade(stages=STAGES, stage_estimator="both").fit(X, Y)
     alone = seen["OwnModels"].proba, seen["SharedNetwork"].proba
@@ -97,7 +97,7 @@ def test_an_interrupt_leaves_the_kind_that_is_ready(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(choosing, "_TOLD_APART", 5.0)
-    monkeypatch.setattr(stage_models.SharedNetwork, "fit", interrupted)
+    monkeypatch.setattr(shared_network.SharedNetwork, "fit", interrupted)
     for stages in (STAGES, None):
         clf = cascade(stages=stages, stage_estimator=["own", "both"], n_stages=3)
         with pytest.warns(UserWarning, match="without the networks"):
@@ -129,7 +129,7 @@ def test_interrupted_networks_leave_the_models_of_the_stages(monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(stage_models, "train_network", interrupted)
+    monkeypatch.setattr(shared_network, "train_network", interrupted)
     with pytest.warns(UserWarning, match="without the networks"):
         clf = cascade(stages=STAGES, stage_estimator="both").fit(X, Y)
     assert clf.stage_kind_ == "RandomForestClassifier"

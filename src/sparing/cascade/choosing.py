@@ -11,7 +11,8 @@ from sparing._routed import Training
 from sparing.cascade.exits import StageScores, mean_and_error, telling_prices
 from sparing.cascade.mixed import MixedModels
 from sparing.cascade.network import Booleans
-from sparing.cascade.stage_models import Folds, OwnModels, SharedNetwork, StageError
+from sparing.cascade.shared_network import SharedNetwork
+from sparing.cascade.stage_models import Folds, OwnModels, StageError
 
 Floats = NDArray[np.float64]
 Kind = OwnModels | SharedNetwork | MixedModels

@@ -28,10 +28,10 @@ from sparing.cascade.network import Booleans, Singles
 from sparing.cascade.offers import Offers
 from sparing.cascade.order import drop_stages
 from sparing.cascade.paths import Path, cheaper_prices, judged_paths, kernel_paths, only_path
+from sparing.cascade.shared_network import SharedNetwork
 from sparing.cascade.stage_models import (
     Folds,
     OwnModels,
-    SharedNetwork,
     StageError,
     cloneable,
     folds_for,
@@ -92,7 +92,8 @@ class CascadeLearner:
         self.report = self._progress.say
         self._folds: Folds = folds_for(cv, training.y, training.seed)
         self._behind = 0.0
-        self._out_of_bag = isinstance(cv, int | np.integer)
+        # Folds that are given may keep rows together that belong together.
+        self._rows_alone = isinstance(cv, int | np.integer)
         self._named = type(estimator).__name__
         self._asked = self._asked_for(stage_estimator)
         self._accounts = Accounts(training, full)
@@ -272,7 +273,7 @@ class CascadeLearner:
 
     def _asked_for(self, stage_estimator: Any) -> list[Asked]:
         n_rows = len(self._training.y)
-        return asked_kinds(stage_estimator, self._own, self._named, self._out_of_bag, n_rows)
+        return asked_kinds(stage_estimator, self._own, self._named, self._rows_alone, n_rows)
 
     def _try_out(self, *masks: Booleans) -> None:
         """Fit models that were asked for on a few rows, with few and with all columns, so that errors come early."""
@@ -298,7 +299,7 @@ class CascadeLearner:
         owns = [kind for kind in self._asked if isinstance(kind, OwnModels)]
         if len(owns) == len(self._asked) or (self._automatic and owns and self._behind > _HOPELESS):
             return [*owns]
-        shared = SharedNetwork(*self._inputs, masks)
+        shared = SharedNetwork(*self._inputs, masks, one_by_one=self._rows_alone)
         return [
             shared if k == "shared" else MixedModels(k.own, shared) if isinstance(k, Both) else k
             for k in self._asked

@@ -19,7 +19,8 @@ from sparing._progress import Progress
 from sparing._routed import Training
 from sparing._stored import Stored
 from sparing.cascade.network import Booleans, MaskedPredictor
-from sparing.cascade.stage_models import Folds, OwnModels, SharedNetwork, StageModels
+from sparing.cascade.shared_network import SharedNetwork
+from sparing.cascade.stage_models import Folds, OwnModels, StageModels
 
 Floats = NDArray[np.float64]
 

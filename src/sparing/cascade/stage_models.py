@@ -1,7 +1,7 @@
-"""Which model per stage: one fitted for each set of columns, or networks that serve all of them.
+"""A model per stage, fitted on its columns; ``shared_network.py`` has networks that serve all stages instead.
 
-Either way every stage also gets out-of-fold probabilities on the training rows, in the same folds: exits tuned on
-in-sample scores would trust the cheap stages blindly.
+Either way every stage also gets out-of-fold probabilities on the training rows: exits tuned on in-sample scores would
+trust the cheap stages blindly.
 
 A stage does not see the scores of the stages before it. Tried with out-of-fold scores as further columns: on
 ann-thyroid (forests) and Letters (support vector machines) accuracies moved by -0.2 to +0.3 points, within chance; on
@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -34,28 +33,13 @@ from sparing._routed import Training
 from sparing._rows import take_rows
 from sparing.cascade.boosted import NumericBooster
 from sparing.cascade.differences import WithDifferences
-from sparing.cascade.inputs import NetworkInputs
-from sparing.cascade.network import (
-    Booleans,
-    MaskedNetwork,
-    MaskedPredictor,
-    Singles,
-    mean_proba,
-)
-from sparing.cascade.training import one_thread, train_network
+from sparing.cascade.network import Booleans
 
 Floats = NDArray[np.float64]
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
-Networks = tuple[MaskedNetwork, ...]
 
 _TRIED = 500
 """Rows on which a model is tried out."""
-_MEMBERS = 2
-"""Networks of a fold, whose answers are averaged.
-
-On Letters' validation rows (two splits) two cost 3 to 5% less at half a point of error than one, and less than one that
-is trained twice as long or four that are trained half as long.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,109 +213,6 @@ class OwnModels:
                 f"{self.name} cannot be fitted on {len(columns)} of the columns, at positions "
                 f"{short(columns.tolist())}: {hint}. It says: {error}"
             ) from error
-
-
-class SharedNetwork:
-    """Networks for all stages, trained with the columns of later stages taken away, whose answers are averaged.
-
-    Parameters
-    ----------
-    inputs, Z : the rows as a network reads them.
-    taught : masks of the stages they learn to answer for, some perhaps several times to be seen more often; they may be
-        asked about some of these only.
-    """
-
-    name = "shared network"
-
-    def __init__(self, inputs: NetworkInputs, Z: Singles, taught: Sequence[Booleans]) -> None:
-        self.inputs = inputs
-        self.Z = Z
-        self.taught = np.array(taught)
-        self._known: dict[bytes, Networks] = {}
-
-    def fit(
-        self,
-        training: Training,
-        masks: Sequence[Booleans],
-        folds: Folds,
-        n_jobs: int | None,
-        progress: Progress,
-    ) -> StageModels:
-        """Train on the training rows of every fold: what all of these networks say together is the answer.
-
-        A network trained on all rows would be surer of itself than those that exits are tuned by. On Letters, where
-        exits tuned to lose one point lost 2.1 with two such networks on validation rows, they lose 1.5 with the ten of
-        the folds, at 0.1 to 0.3 columns less for the same accuracy.
-        """
-        by_fold = self._trained(training, [train for train, _ in folds], n_jobs, progress)
-        ready = [test for _, test in folds[: len(by_fold)]]
-        if len(by_fold) < len(folds):
-            warnings.warn(
-                f"Interrupted: the stages have the networks of {len(by_fold)} of {len(folds)} folds.",
-                UserWarning,
-                stacklevel=2,
-            )
-        proba = [self._say(*fold, masks) for fold in zip(by_fold, ready, strict=True)]
-        rows = np.concatenate(ready)
-        in_order = np.argsort(rows)
-        together = tuple(network for networks in by_fold for network in networks)
-        predictors = tuple(MaskedPredictor(together, mask) for mask in masks)
-        said = np.concatenate(proba, axis=1)[:, in_order]
-        missing = len(by_fold) < len(folds)
-        return StageModels(predictors, said, rows[in_order], self.name, missing)
-
-    def honest(
-        self, training: Training, masks: Sequence[Booleans], fold: Any, n_jobs: int | None = None
-    ) -> Floats:
-        """Probabilities of one fold's test rows: of shape (n_masks, n_test, n_classes)."""
-        train, test = fold
-        (networks,) = self._trained(training, [train], n_jobs, Progress(verbose=0))
-        return self._say(networks, test, masks)
-
-    def _say(self, networks: Networks, rows: NDArray[np.intp], masks: Sequence[Booleans]) -> Floats:
-        with one_thread():
-            return np.array([mean_proba(networks, self.Z[rows], mask) for mask in masks])
-
-    def _trained(
-        self,
-        training: Training,
-        parts: Sequence[NDArray[np.intp]],
-        n_jobs: int | None,
-        progress: Progress,
-    ) -> list[Networks]:
-        """Networks of every part of the rows; those of a fold that was looked at before are known already.
-
-        Interrupted, those of the first parts that are complete, if there are any.
-        """
-        keys = [rows.tobytes() for rows in parts]
-        new = {k: rows for k, rows in zip(keys, parts, strict=True) if k not in self._known}
-        fits = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(train_network)(
-                self.inputs,
-                self.Z[rows],
-                training.y[rows],
-                len(training.classes),
-                self.taught,
-                weight=None if training.weight is None else training.weight[rows],
-                seed=(training.seed or 0) + member,
-            )
-            for rows in new.values()
-            for member in range(_MEMBERS)
-        )
-        found = list[MaskedNetwork]()
-        try:
-            with progress.of([1.0] * (_MEMBERS * len(new))):
-                for i, network in enumerate(fits):
-                    found.append(network)
-                    progress.done(i, f"{self.name}, {len(np.unique(self.taught, axis=0))} stages")
-        except KeyboardInterrupt:
-            if len(found) < _MEMBERS and keys[0] not in self._known:
-                raise
-        groups = (found[i : i + _MEMBERS] for i in range(0, len(found), _MEMBERS))
-        for key, networks in zip(new, groups, strict=False):
-            if len(networks) == _MEMBERS:
-                self._known[key] = tuple(networks)
-        return [self._known[key] for key in takewhile(self._known.__contains__, keys)]
 
 
 def _name(estimator: Any) -> str:
