@@ -47,10 +47,11 @@ class CascadeClassifier(RoutedClassifier):
     stage_estimator : {"auto", "own", "boosted", "shared", "both"}, classifier, or list of these, default="auto"
         Model of the stages: ``"own"`` is the full model's kind, fitted for each stage on its columns; ``"boosted"``
         are LightGBM's trees, fitted likewise; ``"shared"`` are small networks that serve all stages, trained with the
-        columns of later stages taken away, two per fold, whose answers are averaged; ``"both"`` averages ``"own"`` and
-        ``"shared"``; a classifier is cloned for each stage. Of a list the best on held-out rows is taken; ``"auto"``
-        is ``["own", "boosted", "shared", "both"]``, without networks if these err far more often than the full model,
-        and trees of the full model's kind see differences of columns where that helps
+        columns of later stages taken away, two per fold, whose answers are averaged (with a number as ``cv`` each
+        learns from half of the fold too and is asked out of fold about the other half); ``"both"`` averages ``"own"``
+        and ``"shared"``; a classifier is cloned for each stage. Of a list the best on held-out rows is taken;
+        ``"auto"`` is ``["own", "boosted", "shared", "both"]``, without networks if these err far more often than the
+        full model, and trees of the full model's kind see differences of columns where that helps
         (:class:`~sparing.cascade.WithDifferences`).
     tolerance : float, default=0.005
         The fitted system is the cheapest whose out-of-fold accuracy is within this of the full model's, by half a
