@@ -109,9 +109,8 @@ class SharedNetwork:
         train, test = fold
         if not self.one_by_one:
             return [(train, np.arange(len(test)))] * _MEMBERS
-        by_class = np.argsort(
-            training.y[test], kind="stable"
-        )  # as many of each class in every part
+        # As many rows of each class in every part.
+        by_class = np.argsort(training.y[test], kind="stable")
         parts = [np.sort(by_class[i::_MEMBERS]) for i in range(_MEMBERS)]
         return [(np.concatenate([train, np.delete(test, part)]), part) for part in parts]
 
