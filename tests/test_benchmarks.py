@@ -1,6 +1,7 @@
 """The comparison harness on a table of a few hundred rows, and the report that is written from its tables."""
 
 import sys
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ import pytest
 from scipy.stats import t as student
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import recall_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 from sklearn.utils import Bunch
@@ -623,6 +625,20 @@ def test_rankings_are_judged_query_by_query(harness, documents, tmp_path):
     text = harness.report.render(tmp_path / "r", tmp_path)
     assert "run precision at 5" in text
     assert "NDCG@10" in text
+
+
+def test_how_many_of_a_rare_class_are_found_stands_beside_the_accuracy(harness, tiny, tmp_path):
+    watching = replace(tiny, score=harness.scores.Accuracy(watched=("b",)), splits=(0,))
+    table = one_setting(harness, "greedy-miser")
+    store = harness.store.Store(tmp_path / "cache")
+    arguments = ("tiny", watching, list(table), "quick", store, tmp_path / "r", table)
+    assert harness.run.run(*arguments) == []
+    problem = harness.problem.prepare("tiny", watching, 0, store, "quick")
+    said = problem.full_model.predict(problem.test.X)
+    expected = recall_score(problem.test.y, said, labels=["b"], average=None)
+    text = harness.report.render(tmp_path / "r", tmp_path)
+    _, table = text.split("| method | recall of class b |")
+    assert f"| full model | {expected[0]:.4f} |" in table
 
 
 def test_prices_of_mslr_are_levels_of_yahoo(harness):

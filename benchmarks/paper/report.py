@@ -126,7 +126,7 @@ def _section(tables: Tables, picture: str) -> list[str]:
         + ("; on the own split." if several else "."),
         _budgets(own, tables.methods),
     ]
-    if more := [c for c in ("AP@5", "NDCG@10") if c in own]:
+    if more := [c for c in own if f"split 0 full model {c}" in about]:
         parts += [
             "Other scores of the systems within 1 point on the own split, which chose nothing:",
             _more(tables, more),
@@ -171,12 +171,12 @@ def _missing(tables: Tables) -> list[str]:
 
 def _more(tables: Tables, names: Sequence[str]) -> str:
     near = tables.near(0.01)
-    near = near[near.split == 0]
+    near = near[near.split == 0].dropna(subset=list(names))
     rows = [
         {"method": row["method"], **{name: f"{row[name]:.4f}" for name in names}}
         for _, row in near.iterrows()
     ]
-    full = {name: f"{tables.full(name)[0]:.4f}" for name in names}
+    full = {name: f"{float(tables.about[f'split 0 full model {name}']):.4f}" for name in names}
     return _markdown(pd.DataFrame([{"method": "full model", **full}, *rows]))
 
 

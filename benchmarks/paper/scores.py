@@ -54,8 +54,14 @@ class Score(Protocol):
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Right or wrong, row by row."""
+    """Right or wrong, row by row.
 
+    Attributes
+    ----------
+    watched : rare classes; which part of their rows is found is reported beside the accuracy.
+    """
+
+    watched: tuple[Any, ...] = ()
     name = "accuracy"
     unit = "rows"
     selection = "accuracy"
@@ -70,9 +76,9 @@ class Accuracy:
         """The answers themselves."""
         return answer
 
-    def more(self, answer: np.ndarray, rows: Asked) -> dict[str, float]:  # noqa: ARG002
-        """None."""
-        return {}
+    def more(self, answer: np.ndarray, rows: Asked) -> dict[str, float]:
+        """Recalls of the classes that are watched."""
+        return {f"recall of class {c}": float(answer[rows.y == c].mean()) for c in self.watched}
 
 
 @dataclass(frozen=True)
