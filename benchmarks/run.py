@@ -78,7 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write_summary(
         {name: Tables.read(folder, name) for name in names_in(folder)}, folder / "summary.csv"
     )
-    write_report(folder, folder / "RESULTS.md" if level == "quick" else HERE / "RESULTS.md")
+    report = folder / "RESULTS.md" if level == "quick" else HERE / "RESULTS.md"
+    write_report(folder, report)
+    print(f"tables and plots in {folder}, report in {report}", flush=True)
     if failed:
         sys.exit("failed: " + "; ".join(str(done.task) for done in failed))
 

@@ -29,7 +29,7 @@ TITLES = {
     "letters-svm": "Letters, RBF machine",
     "letters-svm-authors": "Letters, the authors' RBF machine",
     "miniboone-rf40": "MiniBooNE (5000 rows), 40 trees",
-    "mslr": "MSLR ranking, 140 trees",
+    "mslr": "MSLR ranking (paper: Yahoo!), 140 trees",
     "thyroid": "ann-thyroid, 500 trees",
 }
 """Data sets and their full models in words."""

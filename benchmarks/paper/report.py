@@ -33,10 +33,13 @@ def write_report(folder: Path, path: Path) -> None:
 def render(folder: Path, home: Path) -> str:
     """The report, from the tables alone."""
     found = {name: Tables.read(folder, name) for name in names_in(folder)}
+    # Quick reports lie two folders further down.
+    up = "" if (home / "README.md").is_file() else "../../"
     parts = [
         "# Results",
         "Written by `python benchmarks/run.py all` from the tables in `results/`; how everything is measured stands in "
-        "[README.md](README.md), why figures differ from the paper's in [DIFFERENCES.md](DIFFERENCES.md). Validation "
+        f"[README.md]({up}README.md), why figures differ from the paper's in [DIFFERENCES.md]({up}DIFFERENCES.md). "
+        "Validation "
         "rows choose, test rows report. Cost is the average per row; *cut* is the part of the full model's cost that "
         "is saved. Brackets are 95% intervals: of a difference, bootstrap over test rows (queries, where these are "
         "ranked) in pairs; of a cut, over splits where there are several, else over test rows.",
@@ -58,7 +61,11 @@ def render(folder: Path, home: Path) -> str:
 def text_of(tables: Tables) -> str:
     """The main table of a data set, for the eye."""
     own = tables.choices[tables.choices.split == tables.splits[0]]
-    return "\n".join([tables.name, _tolerances(own, "stage"), *_missing(tables), ""])
+    legend = (
+        f"{tables.name}: cheapest system within so much of the full model on validation rows; its test cost, the part "
+        "of the full model's that is saved, and the difference of its test score in points with a 95% interval."
+    )
+    return "\n".join([legend, _tolerances(own, "stage"), *_missing(tables), ""])
 
 
 def _overview(found: Mapping[str, Tables]) -> list[str]:
@@ -80,9 +87,9 @@ def _overview(found: Mapping[str, Tables]) -> list[str]:
     if len(counts := duels(found)):
         parts += [
             f"## The {CHAMPION} against other methods",
-            "At every budget of the grid, on every data set and split where both were run: systems chosen on "
-            "validation rows; won or lost when the paired interval of the difference on test excludes 0. *Only*: one "
-            "of the two has no system so cheap.",
+            "At every budget of the grid, on every data set and split where both were run and it is kept what their "
+            "systems answered on each test row: systems chosen on validation rows; won or lost when the paired "
+            "interval of the difference on test excludes 0. *Only*: one of the two has no system so cheap.",
             _markdown(counts),
         ]
     return parts
@@ -120,8 +127,9 @@ def _section(tables: Tables, picture: str) -> list[str]:
     parts += [
         "By path, where trees pay for what a row's paths test:",
         _tolerances(own, "path"),
-        f"Test {score} at budgets, as shares of the full model's cost, by stage. ▼ and ▲: worse or better than "
-        f"{REFERENCE} by more than chance (the paired interval excludes 0)"
+        f"{score.capitalize()} on test rows at budgets, as shares of the full model's cost, by stage; nothing where a "
+        f"method has no system so cheap. ▼ and ▲: worse or better than {REFERENCE}, where it has one, by more than "
+        "chance (the paired interval excludes 0)"
         + ("; ?: not run together with it, so not compared" if _apart(own).any() else "")
         + ("; on the own split." if several else "."),
         _budgets(own, tables.methods),
@@ -198,10 +206,13 @@ def _repeated(choices: pd.DataFrame) -> str:
     some = choices[(choices.accounting == "stage") & choices.tolerance.notna()]
     table: dict[str, dict[str, str]] = {}
     for (method, tolerance), mine in some.groupby(["method", "tolerance"], sort=False):
-        points = 100 * mine.difference
-        text = f"{mine.cut.mean():.0%}, {points.mean():+.2f} (1 split)"
+        points = 100 * mine.difference.mean()
+        text = f"{mine.cut.mean():.0%}, {points:+.2f} (1 split)"
         if len(mine) > 1:
-            text = f"{mine.cut.mean():.0%} ± {100 * mine.cut.std():.0f}, {points.mean():+.2f} ± {points.std():.2f}"
+            spread = 100 * mine.difference.std()
+            text = (
+                f"{mine.cut.mean():.0%} ± {100 * mine.cut.std():.0f}, {points:+.2f} ± {spread:.2f}"
+            )
         table.setdefault(method, {})[_wish(tolerance)] = text
     return _markdown(
         pd.DataFrame.from_dict(table, orient="index").rename_axis("method").reset_index()

@@ -82,7 +82,9 @@ def _numbers(mine: pd.DataFrame) -> dict[str, float]:
 def _over_splits(name: str, values: np.ndarray) -> dict[str, float]:
     margin = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     mean = values.mean()
-    return {name: mean, f"{name}_low": mean - margin, f"{name}_high": mean + margin}
+    # Nobody saves more than everything.
+    most = 1.0 if name == "cut" else np.inf
+    return {name: mean, f"{name}_low": mean - margin, f"{name}_high": min(mean + margin, most)}
 
 
 def write_summary(found: Mapping[str, Tables], path: Path) -> None:

@@ -143,7 +143,12 @@ def test_a_price_of_calls_for_every_stage_or_none(prices):
     ("stages", "error", "match"),
     [
         ({"full": [0, 1]}, ValueError, "name of the last one"),
-        ([0, 1], TypeError, r"Stage 0 .* is 0: .* as a list"),
+        (
+            [0, 1],
+            TypeError,
+            r"Stage 0 of stages .* is 0: .* a list of columns for every stage, \[\[0\]",
+        ),
+        (["a", "b"], TypeError, r"Stage 0 of stages .* is 'a': .* \[\['a'\]"),
     ],
 )
 def test_stages_that_cannot_be(stages, error, match):

@@ -76,7 +76,9 @@ def best_kinds(
     values = {i: scores.fair_value(prices) for i, scores in found.items()}
     for i, value in values.items():
         kind, masks = candidates[i]
-        report(f"{kind.name}: {value:.4g} on {len(rows)} rows, {len(masks)} stages")
+        report(
+            f"{kind.name}: {value:.4g} per row, errors at their price, on {len(rows)} rows, {len(masks)} stages"
+        )
 
     def demanded(i: int) -> float:
         return values[i] * (1 + _TOLD_APART * isinstance(candidates[i][0], MixedModels))
@@ -121,11 +123,13 @@ def _hopeless(
     if len(wrong) < 2 or not weight.any():
         return set()
     share = weight / weight.sum()
-    best = min(wrong.values(), key=lambda errors: float(share @ errors))
+    best = min(wrong, key=lambda kind: float(share @ wrong[kind]))
     behind = set[OwnModels | None]()
     for kind, errors in wrong.items():
-        more, spread = mean_and_error(errors - best, share)
+        more, spread = mean_and_error(errors - wrong[best], share)
         if more > max(_BEHIND, 2 * spread):
-            report(f"{kind.name} errs {more:.3f} more often with all columns: not tried")
+            report(
+                f"on the last stage {kind.name} errs {more:.3f} more often than {best.name}: not tried"
+            )
             behind.add(kind)
     return behind

@@ -40,9 +40,10 @@ def given_stages(stages: Any, costs: FeatureCosts) -> dict[str, Booleans]:
             raise ValueError(
                 f"A stage is called {FULL!r}, which is the name of the last one: give another."
             )
-        if not isinstance(columns, Iterable):
+        if isinstance(columns, str) or not isinstance(columns, Iterable):
             raise TypeError(
-                f"Stage {k} ({name}) is {columns!r}: give the columns of every stage as a list, [[0], [0, 1]]."
+                f"Stage {k} of stages ({name}) is {columns!r}: stages needs a list of columns for every stage, "
+                f"[[{columns!r}], ...]."
             )
         mask = costs.mask(columns)
         lost = [costs.columns[i] for i in np.flatnonzero(before & ~mask)]

@@ -77,7 +77,9 @@ def best_order(
     results = []
     for i, order in enumerate(starts):
         results.append(improved(judge, order, places, prices))
-        report(f"search {i + 1} of {len(starts)} for an order: {results[-1][0]:.4g}")
+        report(
+            f"search {i + 1} of {len(starts)} for an order: {results[-1][0]:.4g} per row, errors at their price"
+        )
     _, order = min(results, key=lambda result: result[0])
     # With a better order other prices tell more.
     prices = telling_prices(judge.scores(offers.closed(order)[:places]))

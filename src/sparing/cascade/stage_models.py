@@ -127,7 +127,7 @@ class OwnModels:
         part = _part(training, counting[np.argsort(rank, kind="stable")[:_TRIED]])
         for columns in map(np.flatnonzero, masks):
             rows = _safe_indexing(part.X, columns, axis=1)
-            with self._explained(columns), warnings.catch_warnings():
+            with self._explained(training, columns), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 fitted(self.estimator, rows, part.y, part.weight, training.seed)
 
@@ -135,7 +135,7 @@ class OwnModels:
         self, training: Training, columns: NDArray[np.intp], folds: Folds, n_jobs: int | None
     ) -> tuple[FullPredictor, Floats]:
         rows = _safe_indexing(training.X, columns, axis=1)
-        with self._explained(columns):
+        with self._explained(training, columns):
             full = fit_full_model(
                 clone(self.estimator),
                 rows,
@@ -194,7 +194,7 @@ class OwnModels:
         if len(present := np.unique(part.y)) == 1:  # the other classes are in the test fold alone
             return np.eye(len(training.classes))[np.repeat(present, len(test))]
         rows = _safe_indexing(part.X, columns, axis=1)
-        with self._explained(columns):
+        with self._explained(training, columns):
             model = fitted(self.estimator, rows, part.y, part.weight, training.seed)
         use = ColumnUse(training.X.shape[1], columns, inputs=columns)
         known = np.arange(len(training.classes))
@@ -202,16 +202,18 @@ class OwnModels:
         return predictor.predict_proba(take_rows(training.X, test))
 
     @contextmanager
-    def _explained(self, columns: NDArray[np.intp]) -> Iterator[None]:
+    def _explained(self, training: Training, columns: NDArray[np.intp]) -> Iterator[None]:
         try:
             yield
         except (KeyError, ValueError) as error:
             hint = "give a stage_estimator that takes such columns, or 'shared'"
             if isinstance(self.estimator, Pipeline) and "column" in str(error):
                 hint = f"a pipeline that names its columns needs them all, make_column_selector() does not; {hint}"
+            names = [training.costs.columns[i] for i in columns]
+            # Libraries go on for lines about other models; the whole of it is in the chain of errors.
+            said = str(error).strip().partition("\n")[0]
             raise StageError(
-                f"{self.name} cannot be fitted on {len(columns)} of the columns, at positions "
-                f"{short(columns.tolist())}: {hint}. It says: {error}"
+                f"{self.name} cannot be fitted on columns {short(names)}: {hint}. It says: {said}"
             ) from error
 
 
