@@ -392,8 +392,15 @@ def test_without_answers_only_fits_of_one_run_are_compared(harness, tmp_path):
     tables = write(FITS)
     assert duellists(tables) == {*boosted, "greedy-miser"}
     assert apart(tables) == set()
-    # A method is new and the cascade is not: its duels go, those of the others stay.
+    # What is found again as it was keeps what it was compared with.
     tables = write({"greedy-miser": 3})
+    assert duellists(tables) == {*boosted, "greedy-miser"}
+    assert apart(tables) == set()
+    tables = write({"cascade": 1})
+    assert duellists(tables) == {*boosted, "greedy-miser"}
+    assert apart(tables) == set()
+    # A method is another one now and the cascade is not: its duels go, those of the others stay.
+    tables = write({"greedy-miser": 3}, cost=3)
     assert duellists(tables) == boosted
     assert apart(tables) == {"greedy-miser"}
     assert "0.9000 ?" in harness.report.render(tmp_path, tmp_path)
@@ -401,8 +408,8 @@ def test_without_answers_only_fits_of_one_run_are_compared(harness, tmp_path):
     tables = write({"greedy-miser": 3, "cascade": 1}, split=1)
     assert duellists(tables) == boosted
     assert duellists(tables, split=1) == {"greedy-miser"}
-    # The cascade is new and the others are not.
-    tables = write({"cascade": 1})
+    # The cascade is another one now and the others are not.
+    tables = write({"cascade": 1}, cost=3)
     assert set(tables.duels.split) == {1}
     # All is new.
     tables = write(FITS)

@@ -27,6 +27,8 @@ SAME = 5e-4
 Image features and kernel machines are sums in the order of the machine: on CIFAR-10 four of 10,000 test rows changed
 sides on another processor with the same versions of everything.
 """
+DIGITS = 1e-4
+"""Relative difference below which a cost or score is one that was found before: tables have five digits."""
 
 
 class Spent(NamedTuple):
@@ -121,7 +123,11 @@ def _fits(found: Found, unit: Unit) -> int:
 
 
 class _Merging:
-    """A run and what stands on disk; ``anew`` are the units that come from the run."""
+    """A run and what stands on disk.
+
+    ``anew`` are the units that come from the run, ``moved`` those of them that are not what was found before: pairs of
+    units that were compared before, and are the same now, need not be compared again.
+    """
 
     def __init__(self, new: Found, old: Found, table: Mapping[str, Method]) -> None:
         self.new = new
@@ -130,11 +136,27 @@ class _Merging:
         self.splits = {split for split, _ in self.anew}
         self._methods = {given: name for name, m in table.items() for given in m.gives}
         self.table = table
+        now, before = self._numbers(new), self._numbers(old)
+        self.moved = {u for u in self.anew if not _same(now.get(u, {}), before.get(u, {}))}
 
     def is_new(self, row: Row, method: str = "") -> bool:
         """Whether the method of a row, or another one on the split of the row, comes from the run."""
+        return self._unit(row, method) in self.anew
+
+    def has_moved(self, row: Row, method: str = "") -> bool:
+        """Whether what it found is another thing than before."""
+        return self._unit(row, method) in self.moved
+
+    def _unit(self, row: Row, method: str = "") -> Unit:
         given = method or row["method"]
-        return (row["split"], self._methods.get(given, given)) in self.anew
+        return row["split"], self._methods.get(given, given)
+
+    def _numbers(self, found: Found) -> dict[Unit, dict[tuple[Any, ...], tuple[float, float]]]:
+        """Test costs and scores of what was chosen, by wish, for every unit."""
+        out: dict[Unit, dict[tuple[Any, ...], tuple[float, float]]] = {}
+        for row in found.choices:
+            out.setdefault(self._unit(row), {})[_wish(row)] = row["cost"], row["score"]
+        return out
 
     def rows(self, name: str) -> Rows:
         """Rows of a table: each from where its unit comes from."""
@@ -142,20 +164,22 @@ class _Merging:
         return mine + [row for row in getattr(self.old, name) if not self.is_new(row)]
 
     def choices(self) -> Rows:
-        """What was chosen; differences to the reference stay where neither of the two is new."""
-        rows = [
-            row
-            if pd.isna(row.get("budget")) or not (self.is_new(row) or self.is_new(row, REFERENCE))
-            else {column: value for column, value in row.items() if column not in PAIRED}
-            for row in self.rows("choices")
-        ]
+        """What was chosen; differences to the reference stay where neither of the two has moved."""
+        before = {_wish(row): row for row in self.old.choices}
+        rows = []
+        for row in self.rows("choices"):
+            if not pd.isna(row.get("budget")):
+                known = before.get(_wish(row), {})
+                row = {column: value for column, value in row.items() if column not in PAIRED}
+                if not (self.has_moved(row) or self.has_moved(row, REFERENCE)):
+                    row |= {column: known[column] for column in PAIRED if column in known}
+            rows.append(row)
         return in_order(rows, self.table)
 
     def duels(self) -> Rows:
-        """Duels that were fought before, of whose sides neither is new."""
-        return [
-            row for row in self.old.duels if not (self.is_new(row) or self.is_new(row, CHAMPION))
-        ]
+        """Duels that were fought before, of whose sides neither has moved."""
+        moved = self.has_moved
+        return [row for row in self.old.duels if not (moved(row) or moved(row, CHAMPION))]
 
     def answers(self) -> dict[Wish, np.ndarray]:
         """What chosen systems are worth, of each unit from where its rows come from."""
@@ -210,5 +234,18 @@ def _rank(name: str, names: Sequence[str]) -> int:
     return names.index(name) if name in names else len(names)
 
 
-def _number(row: Row, column: str) -> float:
-    return 0.0 if pd.isna(row.get(column)) else float(row[column])
+def _number(row: Row, column: str, missing: float = 0.0) -> float:
+    return missing if pd.isna(row.get(column)) else float(row[column])
+
+
+def _wish(row: Row) -> tuple[Any, ...]:
+    """What a row of choices was chosen for."""
+    asked = _number(row, "tolerance", -1), _number(row, "budget", -1)
+    return row["split"], row["accounting"], row["method"], *asked
+
+
+def _same(one: Mapping[Any, tuple[float, float]], other: Mapping[Any, tuple[float, float]]) -> bool:
+    """Whether two runs chose systems of the same costs and scores for the same wishes."""
+    return one.keys() == other.keys() and all(
+        np.allclose(one[wish], other[wish], rtol=DIGITS, atol=0) for wish in one
+    )
