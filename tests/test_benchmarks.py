@@ -36,6 +36,7 @@ PAPER = [
     "comparison",
     "datasets",
     "features",
+    "fit_time",
     "kernel_machine",
     "merging",
     "methods",
@@ -765,6 +766,28 @@ def test_one_line_stands_beside_the_best_method_by_hand(harness, tiny, tmp_path,
     assert shown["cut by hand"].tolist() == ["70.0%"]
     with pytest.raises(SystemExit):
         one_line.main(["tidy"], tmp_path)
+
+
+def test_the_time_of_a_fit_is_that_of_its_parts(harness, tiny, tmp_path, monkeypatch):
+    fit_time = harness.fit_time
+    monkeypatch.setitem(fit_time.DATASETS, "tiny", tiny)
+    monkeypatch.setattr(
+        fit_time, "CascadeClassifier", partial(CascadeClassifier, stage_estimator="own", cv=2)
+    )
+    assert fit_time.section(tmp_path) == []
+    fit_time.main(["tiny"], tmp_path)
+    row = pd.read_csv(tmp_path / "fit-time.csv").iloc[0]
+    parts = row[[*fit_time.PARTS, fit_time.REST]]
+    assert parts.sum() == pytest.approx(row["fit"], rel=1e-3)
+    # Networks that judge take most of the time of so small a fit; there is no kernel machine for a forest.
+    assert row["judges"] == parts.max()
+    assert (parts.drop("kernel machine") > 0).all()
+    assert row["kernel machine"] == 0
+    ((heading, _, shown),) = fit_time.section(tmp_path)
+    assert heading == "## Time of a fit"
+    assert shown["data"].tolist() == ["tiny"]
+    with pytest.raises(SystemExit):
+        fit_time.main(["tidy"], tmp_path)
 
 
 def test_the_cache_can_be_shared(harness, tmp_path, monkeypatch):

@@ -32,6 +32,7 @@ from sklearn.model_selection import cross_val_predict  # noqa: E402
 
 from paper.datasets import DATASETS, DataSet  # noqa: E402
 from paper.problem import parts_of  # noqa: E402
+from paper.tables import keep_row  # noqa: E402
 from sparing import BudgetedClassifier  # noqa: E402
 from sparing.metrics import mean_acquisition_cost  # noqa: E402
 
@@ -121,11 +122,7 @@ def main(arguments: Sequence[str] | None = None, folder: Path = HERE / "results"
     for name in args.names or NAMES:
         for split in DATASETS[name].splits[: args.splits]:
             row = {"data": name, "split": split, **one_line(DATASETS[name], split)}
-            known = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(row))
-            known = known[(known.data != name) | (known.split != split)]
-            rows = [*known.to_dict("records"), row]
-            table = pd.DataFrame(rows).sort_values(["data", "split"])
-            table.to_csv(path, index=False, float_format="%.5g")
+            keep_row(path, row, ["data", "split"])
             print(pd.Series(row).to_string(), "\n", flush=True)
 
 

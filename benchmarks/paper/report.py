@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from paper.fit_time import section as fit_time_section
 from paper.one_line import section as one_line_section
 from paper.pairing import CHAMPION, REFERENCE
 from paper.problem import QUICK_ROWS
@@ -51,7 +53,8 @@ def render(folder: Path, home: Path) -> str:
         )
     if found:
         parts += _overview(found)
-    for heading, text, table in (*one_line_section(folder), *synthetic_sections(folder, home)):
+    apart = one_line_section(folder), fit_time_section(folder), synthetic_sections(folder, home)
+    for heading, text, table in chain(*apart):
         parts += [heading, text, _markdown(table)]
     for name, tables in found.items():
         parts += _section(tables, (folder / f"{name}.png").relative_to(home).as_posix())

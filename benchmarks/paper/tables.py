@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -239,3 +239,11 @@ def names_in(folder: Path) -> list[str]:
 def published(name: str) -> pd.DataFrame:
     """Numbers published by others, ``authors`` or ``published``."""
     return pd.read_csv(HERE / f"{name}.csv", comment="#")
+
+
+def keep_row(path: Path, row: Mapping[str, Any], by: Sequence[str]) -> None:
+    """Write a row to a table on disk, in place of that with the same values in the columns it is known by."""
+    known = pd.read_csv(path).to_dict("records") if path.is_file() else []
+    others = [k for k in known if any(k[column] != row[column] for column in by)]
+    table = pd.DataFrame([*others, row]).sort_values(list(by))
+    table.to_csv(path, index=False, float_format="%.5g")
