@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,14 @@ from sparing import FeatureCosts
 from sparing.cascade.exits import StageScores
 from sparing.cascade.judges import _TREES, small
 from sparing.cascade.order import (
+    annealed,
     best_order,
     bought,
     candidate_lengths,
     drop_stages,
     eliminated,
+    improved,
+    searched,
 )
 
 
@@ -80,6 +84,34 @@ def test_the_search_is_not_worse_than_its_starts(judge):
     found = judge.scores(order).value(prices)
     assert found <= judge.scores(eliminated(judge)).value(prices) + 1e-9
     assert found <= judge.scores(bought(judge, range(5))).value(prices) + 1e-9
+
+
+class Pair:
+    """An order is good when 4 and 5 both come first, and a little worse than others when one of them does."""
+
+    places = 6
+    judge = SimpleNamespace(n_asked=0, patience=np.inf)
+
+    def __call__(self, order):
+        return (1.0, 1.004, 0.8)[len({4, 5} & set(order[:2]))]
+
+
+def test_a_walk_leaves_orders_that_no_single_move_makes_better():
+    start = list(range(6))
+    assert improved(Pair(), start) == (1.0, start)
+    found = annealed(Pair(), start)
+    assert set(found[:2]) == {4, 5}
+    assert sorted(found) == start
+    assert annealed(Pair(), start) == found
+
+
+def test_copies_make_no_walk(monkeypatch):
+    def walk(value, order):
+        raise AssertionError("sixty sets are soon asked about")
+
+    monkeypatch.setattr("sparing.cascade.order.annealed", walk)
+    judge = judge_of(FeatureCosts([1, 1, 1, 1, 1]), n=300, refit=True)
+    assert searched(judge, [0, 1, 2, 3, 4], 5, [0.1])[1]
 
 
 def test_a_panel_is_bought_once():

@@ -25,7 +25,7 @@ from sparing.cascade.order import (
     bought,
     candidate_lengths,
     drop_stages,
-    improved,
+    searched,
     spread_lengths,
 )
 from sparing.cascade.training import one_thread
@@ -38,7 +38,8 @@ _CHEAPER = 0.5
 _CHEAPER_STAGES = 4
 """Stages of a cheaper order that have models of their own, at most: what is not answered by then is dear."""
 _CHEAPER_PLACES, _CHEAPER_PATIENCE = 8, 30
-"""Places of a cheaper order and further sets of columns that may be asked about for it, where patience ends."""
+"""Places of a cheaper order that are searched, and further sets of columns that may be asked about for it where
+patience ends."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def cheaper_order(
     """
     best = judge.scores(order[:SEARCHED])
     price = cheaper_prices(best, prices)
-    places = _cheaper_places(judge, order)
+    places = min(_CHEAPER_PLACES, len(order))
     head, tail = order[: places + SPARE], order[places + SPARE :]
     n_forward = places
     if np.isfinite(judge.patience):
@@ -133,7 +134,7 @@ def cheaper_order(
     forward = bought(judge, head[:places], n_forward)
     starts = [head, [*forward, *(o for o in head if o not in forward)]]
     value, found = min(
-        (improved(judge, start, places, price) for start in starts), key=lambda one: one[0]
+        (searched(judge, start, places, price) for start in starts), key=lambda one: one[0]
     )
     report(f"an order for half the cost: {value:.4g}, {best.value(price):.4g} without")
     return judge.offers.closed([*found, *tail]), price
@@ -141,17 +142,13 @@ def cheaper_order(
 
 def cheaper_path(judge: Judge, order: list[int], prices: Sequence[float], n: int) -> Path:
     """A cheaper order with the prefixes that are worth a model of their own, ``n`` at most."""
-    lengths = candidate_lengths(_cheaper_places(judge, order), judge.offers.first)
+    lengths = candidate_lengths(min(_CHEAPER_PLACES, len(order)), judge.offers.first)
     guessed = judge.scores(order, lengths)
     every, few = (
         [lengths[k] for k in drop_stages(guessed, prices, min(n, most), earns=-np.inf)[:-1]]
         for most in (2 * _CHEAPER_STAGES, _CHEAPER_STAGES)
     )
     return Path(order, few, every, prices)
-
-
-def _cheaper_places(judge: Judge, order: Sequence[int]) -> int:
-    return min(SEARCHED if np.isinf(judge.patience) else _CHEAPER_PLACES, len(order))
 
 
 def cheaper_prices(scores: StageScores, prices: Sequence[float]) -> list[float]:
