@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 
 from small_judge import judge_of
 from sparing import FeatureCosts
+from sparing.cascade import order as order_module
 from sparing.cascade.exits import StageScores
 from sparing.cascade.judges import _TREES, small
 from sparing.cascade.order import (
@@ -105,13 +106,19 @@ def test_a_walk_leaves_orders_that_no_single_move_makes_better():
     assert annealed(Pair(), start) == found
 
 
-def test_copies_make_no_walk(monkeypatch):
-    def walk(value, order):
-        raise AssertionError("sixty sets are soon asked about")
-
-    monkeypatch.setattr("sparing.cascade.order.annealed", walk)
-    judge = judge_of(FeatureCosts([1, 1, 1, 1, 1]), n=300, refit=True)
-    assert searched(judge, [0, 1, 2, 3, 4], 5, [0.1])[1]
+@pytest.mark.parametrize(
+    ("n_rows", "refit", "walks"), [(2000, False, True), (1500, False, False), (2000, True, False)]
+)
+def test_a_walk_needs_many_rows_and_a_judge_of_any_number_of_sets(
+    monkeypatch, n_rows, refit, walks
+):
+    walked = []
+    monkeypatch.setattr(order_module, "_WALKED", 1000)
+    monkeypatch.setattr(order_module, "annealed", lambda value, order: walked.append(1) or order)
+    judge = judge_of(FeatureCosts([1, 1, 1, 1, 1]), n=n_rows, refit=refit)
+    value, order = searched(judge, [0, 1, 2, 3, 4], 5, [0.1])
+    assert value == judge.scores(order).value([0.1])
+    assert bool(walked) == walks
 
 
 def test_a_panel_is_bought_once():
