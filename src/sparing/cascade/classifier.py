@@ -55,8 +55,9 @@ class CascadeClassifier(RoutedClassifier):
         (:class:`~sparing.cascade.WithDifferences`).
     tolerance : float, default=0.005
         The fitted system is the cheapest whose out-of-fold accuracy is within this of the full model's, by half a
-        standard error. On other rows it may lose more: exits were tuned on these. Who needs a promise takes
-        :class:`BudgetedClassifier` with a :class:`~sparing.guarantees.Guarantee`.
+        standard error. On other rows it may lose more, about twice as much where few rows find the stages: order and
+        exits were tuned on these. Who has rows to choose by, or needs a promise, takes :class:`BudgetedClassifier`,
+        perhaps with a :class:`~sparing.guarantees.Guarantee`.
     round_trip_price : float, default=0.0
         What every further stage of a row costs in time, in units of cost. It decides which stages are kept, of those
         that are given only when ``n_stages`` allows fewer. It is not part of ``acquisition_cost``; prices that are
@@ -251,7 +252,13 @@ class CascadeClassifier(RoutedClassifier):
         """
         check_is_fitted(self, "system_")
         best = self.frontier_.pareto()  # a stored cascade has these only
-        point = best.at(tolerance=tolerance, budget=budget, caution=CAUTION)
+        try:
+            point = best.at(tolerance=tolerance, budget=budget, caution=CAUTION)
+        except ValueError as error:
+            if budget is None or tolerance is not None:
+                raise
+            more = "A first stage with cheaper columns can be given: stages=[[...], ...]."
+            raise ValueError(f"{error} {more}") from None
         return self._with_system(point.system)
 
     def with_costs(self, feature_costs: Any) -> Self:

@@ -45,7 +45,10 @@ def given_stages(stages: Any, costs: FeatureCosts) -> dict[str, Booleans]:
                 f"Stage {k} of stages ({name}) is {columns!r}: stages needs a list of columns for every stage, "
                 f"[[{columns!r}], ...]."
             )
-        mask = costs.mask(columns)
+        try:
+            mask = costs.mask(columns)
+        except ValueError as error:
+            raise ValueError(f"Stage {k} ({name}): {error}") from None
         lost = [costs.columns[i] for i in np.flatnonzero(before & ~mask)]
         if lost:
             raise ValueError(
