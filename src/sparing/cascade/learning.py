@@ -18,7 +18,7 @@ from sparing.cascade.accounts import Accounts
 from sparing.cascade.chains import Chain, Learnt
 from sparing.cascade.choosing import Candidates, Kind, best_kinds
 from sparing.cascade.differences import with_differences_if_better
-from sparing.cascade.exits import StageScores, telling_prices
+from sparing.cascade.exits import StageScores, telling_prices, wider
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import small
 from sparing.cascade.judging import judge_for
@@ -230,7 +230,7 @@ class CascadeLearner:
         n_given = len(scores.doubts)
         if self._limit is None or n_given <= self._limit:
             return list(range(n_given + 1))
-        prices = _wider(telling_prices(scores))
+        prices = wider(telling_prices(scores))
         return drop_stages(scores, prices, self._limit, self._trip, earns=-np.inf)
 
     def _without_stages(self, order: list[list[str]] | None) -> Learnt:
@@ -317,7 +317,7 @@ class CascadeLearner:
 
     def _earning(self, scores: StageScores) -> list[int]:
         """Positions of the stages that earn their place, the full model among them."""
-        return drop_stages(scores, _wider(telling_prices(scores)), self._most, self._trip)
+        return drop_stages(scores, wider(telling_prices(scores)), self._most, self._trip)
 
 
 def _lengths(path: Path, kind: Kind) -> list[int]:
@@ -328,8 +328,3 @@ def _lengths(path: Path, kind: Kind) -> list[int]:
 def _own_of(kind: Asked) -> OwnModels | None:
     """The models in a kind that are fitted for each stage."""
     return kind.own if isinstance(kind, Both) else kind if isinstance(kind, OwnModels) else None
-
-
-def _wider(prices: list[float]) -> list[float]:
-    """Prices at which stages are kept or dropped: also such that more is given up than one would for an order."""
-    return [5 * max(prices), *prices]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sparing.cascade.exits import StageScores, telling_prices
+from sparing.cascade.exits import StageScores, telling_prices, wider
 from sparing.cascade.judges import Judge
 from sparing.cascade.offers import Offers
 
@@ -88,14 +88,14 @@ def best_order(
     prices = telling_prices(judge.scores(offers.closed(head)[:places]))
     results = []
     for i, order in enumerate(starts):
-        results.append(searched(judge, order, places, prices))
+        results.append(searched(judge, order, places, wider(prices)))
         report(
             f"search {i + 1} of {len(starts)} for an order: {results[-1][0]:.4g} per row, errors at their price"
         )
     _, order = min(results, key=lambda result: result[0])
     # With a better order other prices tell more.
     prices = telling_prices(judge.scores(offers.closed(order)[:places]))
-    value, order = searched(judge, order, places, prices)
+    value, order = searched(judge, order, places, wider(prices))
     report(f"last search for an order: {value:.4g}, {judge.n_asked} sets of columns tried")
     return offers.closed([*order, *tail]), prices
 
