@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from small_cascade import COSTS, X, Y, cascade
-from sparing.cascade import paths, shared_network
+from sparing.cascade import learning, paths, shared_network
 
 
 def test_an_interrupt_keeps_the_stages_that_are_fitted():
@@ -54,3 +54,14 @@ def test_an_interrupt_while_an_order_is_searched_leaves_the_full_model(monkeypat
     with pytest.warns(UserWarning, match="full model alone"):
         clf = cascade().fit(X, Y)
     assert clf.acquisition_cost(X).tolist() == [sum(COSTS)] * len(X)
+
+
+def test_an_interrupt_while_kinds_are_compared_keeps_the_order(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(learning, "best_kinds", interrupted)
+    with pytest.warns(UserWarning, match="full model alone; order_ is the order that was found"):
+        clf = cascade().fit(X, Y)
+    assert len(clf.stages_) == 1
+    assert sorted(item for bought in clf.order_ for item in bought) == ["0", "1", "2", "3", "4"]

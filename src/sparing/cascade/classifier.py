@@ -82,7 +82,7 @@ class CascadeClassifier(RoutedClassifier):
     Notes
     -----
     Ctrl-C while fitting keeps what is ready: the stages that are fitted, the networks of the folds that are through, or
-    the full model alone.
+    the full model alone and the order if it was found.
 
     Attributes
     ----------

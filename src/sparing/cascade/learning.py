@@ -97,18 +97,20 @@ class CascadeLearner:
         self._named = type(estimator).__name__
         self._asked = self._asked_for(stage_estimator)
         self._accounts = Accounts(training, full)
+        self._order = list[list[str]]()
 
     def learn(self, stages: Mapping[str, Booleans] | None) -> Learnt:
         """Learn with the stages as they are given, or find them; interrupted, what is ready is kept."""
         try:
             return self._found() if stages is None else self._given(stages)
         except KeyboardInterrupt:
+            found = "; order_ is the order that was found" if self._order else ""
             warnings.warn(
-                "Interrupted before a stage was fitted: the cascade is the full model alone.",
+                f"Interrupted before a stage was fitted: the cascade is the full model alone{found}.",
                 UserWarning,
                 stacklevel=2,
             )
-            return self._without_stages([] if stages is None else None)
+            return self._without_stages(self._order if stages is None else None)
 
     # -- the two ways ---------------------------------------------------------------------------
 
@@ -126,6 +128,7 @@ class CascadeLearner:
         self._try_out(offers.mask([0][: len(offers)]), offers.mask(range(len(offers))))
         paths = self._paths(offers)
         order = paths[0].order
+        self._order = offers.in_words(order)
         masks = [offers.prefixes(path.order, path.every) for path in paths]
         kinds = self._kinds([*_TAUGHT_MORE * masks[0], *chain(*masks[1:])])
         by_kind = [_lengths(paths[0], kind) for kind in kinds]
@@ -186,7 +189,7 @@ class CascadeLearner:
                     [offers.stage_name(path.order, *some) for some in pairwise(ends)],
                     tuple(fitted[k] for k in kept[:-1]),
                     scores.only(kept),
-                    [offers.added(path.order, k, k + 1) for k in range(len(path.order))],
+                    offers.in_words(path.order),
                 )
             )
         return chains, models.interrupted

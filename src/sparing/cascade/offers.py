@@ -122,6 +122,10 @@ class Offers:
         added = self.items[list(order[start:end])].any(axis=0) & ~before
         return [str(self.costs.items[i]) for i in np.flatnonzero(added)]
 
+    def in_words(self, order: Sequence[int]) -> list[list[str]]:
+        """Items in the order of purchase, those bought together in one list."""
+        return [self.added(order, k, k + 1) for k in range(len(order))]
+
     def stage_name(self, order: Sequence[int], start: int, end: int) -> str:
         """What a stage buys on top of the one before it: its dearest items."""
         prices = dict(zip(map(str, self.costs.items), self.costs.item_prices, strict=True))
