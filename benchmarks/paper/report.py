@@ -13,7 +13,17 @@ from paper.fit_time import section as fit_time_section
 from paper.one_line import section as one_line_section
 from paper.pairing import CHAMPION, REFERENCE
 from paper.problem import QUICK_ROWS
-from paper.summary import beside_paper, duels, equal_accuracy, missing, reasons, spent
+from paper.summary import (
+    beside_paper,
+    duels,
+    duels_by_data,
+    equal_accuracy,
+    fought,
+    lost,
+    missing,
+    reasons,
+    spent,
+)
 from paper.synthetic import sections as synthetic_sections
 from paper.tables import Tables, names_in, published
 
@@ -76,7 +86,8 @@ def _overview(found: Mapping[str, Tables]) -> list[str]:
         "## Beside the paper",
         "Cut within 1 point of the full model, and the difference of the test score to the full model's in points. "
         "*Our best* and *best peer* are the methods that cost least on the validation rows of the first split, which "
-        "every method was run on.",
+        "every method was run on. *More than the paper's*: by how many points of the full model's cost the cut before it "
+        "is larger.",
         _markdown(beside_paper(found)),
         "## Cost at equal accuracy",
         "Cheapest system within 1 point of the full model on validation rows: cut on test rows with its interval, and "
@@ -87,14 +98,22 @@ def _overview(found: Mapping[str, Tables]) -> list[str]:
     ]
     if why := reasons(found):
         parts.append("– : " + "; ".join(why) + ".")
-    if len(counts := duels(found)):
+    if len(every := fought(found)):
         parts += [
             f"## The {CHAMPION} against other methods",
             "At every budget of the grid, on every data set and split where both were run and it is kept what their "
             "systems answered on each test row: systems chosen on validation rows; won or lost when the paired "
             "interval of the difference on test excludes 0. *Only*: one of the two has no system so cheap.",
-            _markdown(counts),
+            _markdown(duels(every)),
+            "The same by data set, won / even / lost:",
+            _markdown(duels_by_data(every)),
         ]
+        if len(losses := lost(every)):
+            parts += [
+                f"Where the {CHAMPION} lost: budgets as shares of the full model's cost, difference in points with its "
+                "interval.",
+                _markdown(losses),
+            ]
     return parts
 
 

@@ -157,27 +157,55 @@ def reasons(found: Mapping[str, Tables]) -> list[str]:
     return [f"{method} on {', '.join(names)}: {reason}" for (method, reason), names in why.items()]
 
 
-def duels(found: Mapping[str, Tables]) -> pd.DataFrame:
-    """The champion against every method: budgets won, even, lost, over all data sets and splits."""
+def fought(found: Mapping[str, Tables]) -> pd.DataFrame:
+    """Every duel of the champion, with its data set and how it ended."""
     every = pd.concat(
         [tables.duels.assign(data=name) for name, tables in found.items()], ignore_index=True
     )
-    if not len(every):
-        return every
-    every["outcome"] = np.select(
-        [every.alone == CHAMPION, every.alone == every.method, every.low > 0, every.high < 0],
-        ["only cascade", "only it", "won", "lost"],
-        "even",
-    )
+    if len(every):
+        every["outcome"] = np.select(
+            [every.alone == CHAMPION, every.alone == every.method, every.low > 0, every.high < 0],
+            ["only cascade", "only it", "won", "lost"],
+            "even",
+        )
+    return every
+
+
+def duels(every: pd.DataFrame) -> pd.DataFrame:
+    """The champion against every method: budgets won, even, lost, over all data sets and splits."""
     columns = ["won", "even", "lost", "only cascade", "only it"]
     counts = every.groupby(["method", "outcome"]).size().unstack(fill_value=0)
     counts = counts.reindex(columns=columns, fill_value=0)
     counts["data sets"] = every.groupby("method")["data"].nunique()
-    return (
-        counts.loc[[m for m in EVERY if m in counts.index]]
-        .rename_axis("cascade against")
-        .reset_index()
-    )
+    return _by_method(counts, "cascade against")
+
+
+def duels_by_data(every: pd.DataFrame) -> pd.DataFrame:
+    """Methods × data sets: budgets won / even / lost where both have a system."""
+    counts = every.groupby(["method", "data", "outcome"]).size().unstack(fill_value=0)
+    counts = counts.reindex(columns=["won", "even", "lost"], fill_value=0)
+    cells = counts.astype(str).agg(" / ".join, axis=1)
+    return _by_method(cells.unstack(), "cascade against")
+
+
+def lost(every: pd.DataFrame) -> pd.DataFrame:
+    """Where the champion is worse beyond chance: splits and budgets, by how many points."""
+    rows = []
+    for (method, data), some in every[every.outcome == "lost"].groupby(["method", "data"]):
+        where = [
+            f"split {duel.split} at {duel.budget:.0%}: {100 * duel.difference:+.2f} "
+            f"[{100 * duel.low:+.2f}, {100 * duel.high:+.2f}]"
+            for duel in some.itertuples()
+        ]
+        rows.append({"method": method, "data": data, "where": "; ".join(where)})
+    frame = pd.DataFrame(rows, columns=["method", "data", "where"])
+    return frame.sort_values("method", key=lambda names: names.map(EVERY.index), kind="stable")
+
+
+def _by_method(frame: pd.DataFrame, title: str) -> pd.DataFrame:
+    """Rows in the order of the table of methods, with a title for their names."""
+    in_order = [method for method in EVERY if method in frame.index]
+    return frame.loc[in_order].rename_axis(title).reset_index()
 
 
 def beside_paper(found: Mapping[str, Tables]) -> pd.DataFrame:
@@ -190,19 +218,42 @@ def beside_paper(found: Mapping[str, Tables]) -> pd.DataFrame:
         if family not in paper.index:
             continue
         near = frame[(frame.data == name) & (frame.tolerance == 0.01)]
-        row = {
-            "data": name,
-            "paper's cut": f"{paper[family]:.0%}",
-            "Adapt-Gbrt as in the paper, by path": _of(near, "path", [FAITHFUL]),
-            "the same, by stage": _of(near, "stage", [FAITHFUL]),
-            "our best, by stage": _of(near, "stage", OURS, named=True),
-            "best peer, by stage": _of(near, "stage", PEERS, named=True),
-            "how the data differ": tables.about.get("note", ""),
-        }
-        rows.append(row)
+        of_theirs, best, peer = (
+            _best(near, accounting, methods)
+            for accounting, methods in (("path", [FAITHFUL]), ("stage", OURS), ("stage", PEERS))
+        )
+        rows.append(
+            {
+                "data": name,
+                "paper's cut": f"{paper[family]:.0%}",
+                "Adapt-Gbrt as in the paper, by path": _told(of_theirs),
+                "more than the paper's": _more(of_theirs, paper[family]),
+                "the same, by stage": _told(_best(near, "stage", [FAITHFUL])),
+                "our best, by stage": _told(best, named=True),
+                "more than the paper's ": _more(best, paper[family]),
+                "best peer, by stage": _told(peer, named=True),
+                "how the data differ": tables.about.get("note", ""),
+            }
+        )
     return pd.DataFrame(rows)
 
 
+def _best(near: pd.DataFrame, accounting: str, methods: Sequence[str]) -> pd.Series | None:
+    """Of some methods the one that costs least on the validation rows of the first split."""
+    mine = near[(near.accounting == accounting) & near.method.isin(methods)]
+    return mine.loc[mine.validation_cost.idxmin()] if len(mine) else None
+
+
+def _told(best: pd.Series | None, named: bool = False) -> str:
+    if best is None:
+        return "not run"
+    splits = "1 split" if best.splits == 1 else f"{best.splits} splits"
+    return f"{best.method}: {_cell(best)}, {splits}" if named else f"{_cell(best)}, {splits}"
+
+
+def _more(best: pd.Series | None, paper: float) -> str:
+    """Points of the full model's cost."""
+    return "" if best is None else f"{100 * (best.cut - paper):+.0f}"
 def _of(near: pd.DataFrame, accounting: str, methods: Sequence[str], named: bool = False) -> str:
     mine = near[(near.accounting == accounting) & near.method.isin(methods)]
     if not len(mine):
