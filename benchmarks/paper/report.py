@@ -86,8 +86,8 @@ def _overview(found: Mapping[str, Tables]) -> list[str]:
         "## Beside the paper",
         "Cut within 1 point of the full model, and the difference of the test score to the full model's in points. "
         "*Our best* and *best peer* are the methods that cost least on the validation rows of the first split, which "
-        "every method was run on. *More than the paper's*: by how many points of the full model's cost the cut before it "
-        "is larger.",
+        "every method was run on. *More than the paper's*: by how many points of the full model's cost the cut before "
+        "it is larger.",
         _markdown(beside_paper(found)),
         "## Cost at equal accuracy",
         "Cheapest system within 1 point of the full model on validation rows: cut on test rows with its interval, and "

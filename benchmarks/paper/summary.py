@@ -254,6 +254,8 @@ def _told(best: pd.Series | None, named: bool = False) -> str:
 def _more(best: pd.Series | None, paper: float) -> str:
     """Points of the full model's cost."""
     return "" if best is None else f"{100 * (best.cut - paper):+.0f}"
+
+
 def _of(near: pd.DataFrame, accounting: str, methods: Sequence[str], named: bool = False) -> str:
     mine = near[(near.accounting == accounting) & near.method.isin(methods)]
     if not len(mine):

@@ -334,10 +334,7 @@ def same_rows(a: Evaluation | None, b: Evaluation | None) -> bool:
 
 def full_alone(full: FullModel, costs: FeatureCosts) -> System:
     """The full model without anything before it; of prices per stage it pays its own."""
-    if isinstance(costs.call_price, tuple):
-        own = costs.call_price[-len(full.stages) :]
-        costs = with_call_price(costs, own if len(own) > 1 else own[0])
-    return System(full.stages, costs, full.classes)
+    return System(full.stages, costs.of_last(len(full.stages)), full.classes)
 
 
 def stage_alone(system: System, index: int = -1) -> System:
@@ -366,11 +363,6 @@ def stage_alone(system: System, index: int = -1) -> System:
     costs = system.costs
     if isinstance(costs.call_price, tuple):
         own = costs.call_price[stages[index]]
-        costs = with_call_price(costs, own if is_full else (own, 0.0))
+        costs = costs.with_call_price(own if is_full else (own, 0.0))
     stage = replace(system.stages[index], gate=None, threshold=0.0)
     return replace(system, stages=(stage,), costs=costs, has_full=is_full)
-
-
-def with_call_price(costs: FeatureCosts, price: float | tuple[float, ...]) -> FeatureCosts:
-    """The same prices of items with another price per call."""
-    return FeatureCosts.from_dict(costs.to_dict() | {"call_price": price})

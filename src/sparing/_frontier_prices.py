@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sparing._evaluation import Point, cost_by_stage, with_call_price
+from sparing._evaluation import Point, cost_by_stage
 from sparing.system import System
 
 if TYPE_CHECKING:
@@ -15,13 +15,17 @@ if TYPE_CHECKING:
 
 def repriced(frontier: Frontier, costs: Any) -> Frontier:
     """The same systems at other prices; see :meth:`sparing.frontier.Frontier.reprice`."""
-    resolved = frontier.points[0].system.with_costs(costs).costs
-    systems = [point.system.with_costs(resolved) for point in frontier.points]
+    # Prices per stage are those of the system with most stages; what has fewer is what comes last of it.
+    longest = max((point.system for point in frontier.points), key=lambda s: len(s.stages))
+    resolved = longest.with_costs(costs).costs
+    systems = [
+        point.system.with_costs(resolved.of_last(len(point.system.stages)))
+        for point in frontier.points
+    ]
     points = _points(frontier, frontier.points, systems)
     full = frontier.full
     if full is not None:
-        calls = resolved.call_price
-        last = with_call_price(resolved, calls[-1]) if isinstance(calls, tuple) else resolved
+        last = resolved.of_last(len(full.system.stages))
         full = _points(frontier, [full], [full.system.with_costs(last)])[0]
     chosen = None if frontier.chosen is None else repriced(frontier.chosen, resolved)
     return replace(frontier, points=tuple(points), full=full, chosen=chosen)

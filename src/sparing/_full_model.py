@@ -205,11 +205,7 @@ def _out_of_fold(
     random_state: int | None,
     n_jobs: int | None,
 ) -> Floats:
-    folds = list(folds_of(cv, y, random_state).split(np.zeros(len(y)), y))
-    if len(np.unique(np.concatenate([test for _, test in folds]))) != len(y):
-        raise ValueError(
-            "cv must put every row into a test fold once; use KFold or StratifiedKFold."
-        )
+    folds = checked_folds(cv, y, random_state)
 
     def fold(train: Codes, test: Codes) -> Floats:
         present = np.unique(y[train])
@@ -246,6 +242,23 @@ def folds_of(cv: Any, y: NDArray[Any], random_state: int | None) -> BaseCrossVal
     if largest < 2:
         return KFold(min(int(cv), len(y)), shuffle=True, random_state=random_state)
     return _StratifiedFolds(min(int(cv), largest), shuffle=True, random_state=random_state)
+
+
+def checked_folds(cv: Any, y: NDArray[Any], random_state: int | None) -> list[tuple[Codes, Codes]]:
+    """Folds that test every row once, on models that have not seen it."""
+    folds = list(folds_of(cv, y, random_state).split(np.zeros(len(y)), y))
+    tested = np.concatenate([test for _, test in folds])
+    if len(tested) != len(y) or len(np.unique(tested)) != len(y):
+        raise ValueError(
+            "cv must put every row into a test fold once; use KFold or StratifiedKFold."
+        )
+    for number, (train, test) in enumerate(folds):
+        if len(both := np.intersect1d(train, test)):
+            raise ValueError(
+                f"Fold {number} of cv tests row {both[0]} and learns from it too, {len(both)} such rows in all: what a "
+                "model says about rows it has seen is too good. Take them out of the training part."
+            )
+    return folds
 
 
 class _StratifiedFolds(StratifiedKFold):

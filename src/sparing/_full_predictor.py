@@ -243,6 +243,11 @@ def raw_output(model: Any, output: Output, X: Any, classes: NDArray[Any]) -> Flo
     """Probabilities, decision values or one-hot labels of a model, one column per class."""
     values = np.asarray(getattr(model, output)(X))
     if output == "predict":
+        if values.shape != (X.shape[0],):
+            raise ValueError(
+                f"The full model's predict gives answers of shape {values.shape} for {X.shape[0]} rows: it must give "
+                "one label per row."
+            )
         return np.eye(len(classes))[encode(values, classes, "The full model answers")]
     own = np.asarray(getattr(model, "classes_", classes))
     if values.ndim == 2 and values.shape[1] == 1 and len(own) == 2:

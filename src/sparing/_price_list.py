@@ -238,6 +238,17 @@ def unknown_names(what: str, names: Iterable[Any], known: Iterable[Any]) -> str:
     return f"{what} {short(names)} is not known; known are {short(known)}."
 
 
+def counted(n: int, noun: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "column"), counted(2, "column")
+    ('1 column', '2 columns')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def short(names: Iterable[Any]) -> str:
     """A list of names for an error message, of bearable length."""
     names = [repr(n) for n in names]

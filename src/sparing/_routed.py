@@ -117,6 +117,7 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
         costs = resolve_costs(
             self._given_costs(), X.shape[1] if names is None else [str(n) for n in names]
         )
+        self._check_first(costs, len(y))
         seed = self.random_state
         if seed is not None and not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
@@ -129,6 +130,9 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
             self.estimator_ = full.estimator
         self.system_ = system
         return self
+
+    def _check_first(self, costs: FeatureCosts, n_rows: int) -> None:
+        """Refuse what can be refused before a full model is fitted or asked, which may take hours or cost money."""
 
     @abstractmethod
     def _learn(self, training: Training, full: FullModel | None) -> System:

@@ -217,6 +217,29 @@ class FeatureCosts:
         prices[-1] = self.call_price
         return prices
 
+    def with_call_price(self, price: float | Sequence[float]) -> FeatureCosts:
+        """The same prices of items with another price per call.
+
+        Examples
+        --------
+        >>> FeatureCosts([1, 2]).with_call_price(5).call_price
+        5.0
+        """
+        return FeatureCosts.from_dict(self.to_dict() | {"call_price": price})
+
+    def of_last(self, n_stages: int) -> FeatureCosts:
+        """The same prices for the last so many of the stages, where every stage has a price per call.
+
+        Examples
+        --------
+        >>> FeatureCosts([1, 2], call_price=[0, 3, 30]).of_last(1).call_price
+        30.0
+        """
+        if not isinstance(self.call_price, tuple) or len(self.call_price) <= n_stages:
+            return self
+        own = self.call_price[-n_stages:]
+        return self.with_call_price(own if len(own) > 1 else own[0])
+
     # -- reading masks ------------------------------------------------------------------------------------------------
 
     def mask(self, columns: Any) -> Booleans:
@@ -320,7 +343,11 @@ class FeatureCosts:
         return hash((self.columns, self.items, self.item_prices.tobytes(), self.call_price))
 
     def __repr__(self) -> str:
-        head = f"FeatureCosts: {len(self.columns)} columns, {len(self.items)} items, all together {self.total:.10g}"
+        columns, items = (
+            price_list.counted(len(every), noun)
+            for every, noun in ((self.columns, "column"), (self.items, "item"))
+        )
+        head = f"FeatureCosts: {columns}, {items}, all together {self.total:.10g}"
         calls = self.call_price if isinstance(self.call_price, tuple) else (self.call_price,)
         table = price_list.price_table(self._private, self._shared, self._derived, calls)
         return "\n".join([head, *table])

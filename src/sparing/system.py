@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sparing._price_list import counted
 from sparing._rows import check_columns
 from sparing._stage import (
     ConfidenceGate,
@@ -277,12 +278,12 @@ class System:
         bought = self.stage_columns()
         prices = self.costs.of(bought) + self.call_prices()
         lines = [
-            f"System: {len(self.stages)} stages, {len(self.classes)} classes, by {self.accounting}"
+            f"System: {counted(len(self.stages), 'stage')}, {len(self.classes)} classes, by {self.accounting}"
         ]
         for index, stage in enumerate(self.stages):
             goes_on = "" if stage.gate is None else f", {_passes(stage.threshold)}"
             lines.append(
-                f"  {index} {stage.name}: {bought[index].sum()} columns, {prices[index]:.10g}{goes_on}"
+                f"  {index} {stage.name}: {counted(bought[index].sum(), 'column')}, {prices[index]:.10g}{goes_on}"
             )
         return "\n".join(lines)
 

@@ -6,13 +6,13 @@ from sklearn.model_selection import GroupKFold
 
 from small_cascade import COSTS, X, Y, cascade, make_rows
 from sparing import FeatureCosts
+from sparing._full_model import checked_folds
 from sparing._progress import Progress
 from sparing._routed import Training
 from sparing.cascade import shared_network
 from sparing.cascade import training as network_training
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.shared_network import SharedNetwork
-from sparing.cascade.stage_models import folds_for
 
 STAGES = [[0], [0, 1, 2]]
 TRIPLES = np.arange(len(X)) // 3  # rows that belong together, three by three
@@ -79,7 +79,7 @@ def test_networks_of_all_folds_are_as_sure_of_new_rows_as_they_are_out_of_fold(m
     training = Training(rows, y, None, FeatureCosts(COSTS), np.array([0, 1]), 0)
     inputs, masks = NetworkInputs.fit(rows), np.tri(5, dtype=bool)[[2, 4]]
     shared = SharedNetwork(inputs, inputs.transform(rows), masks, one_by_one=True)
-    learnt = shared.fit(training, masks, folds_for(5, y, 0), None, Progress(verbose=0))
+    learnt = shared.fit(training, masks, checked_folds(5, y, 0), None, Progress(verbose=0))
     new, _ = make_rows(4000, seed=1)
     for predictor, proba in zip(learnt.predictors, learnt.proba, strict=True):
         expected = np.mean(1 - predictor.predict_proba(new).max(axis=1))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparing._evaluation import with_call_price
 from sparing._full_model import FullModel
 from sparing._routed import Training
 from sparing.cascade.coarse import settled
@@ -46,7 +45,7 @@ class Accounts:
         if not isinstance(calls, tuple):
             return costs
         left = (*(calls[k] for k in kept), *calls[-self._n_full :])
-        return with_call_price(costs, left if len(left) > 1 else left[0])
+        return costs.with_call_price(left if len(left) > 1 else left[0])
 
     def costs(self, masks: Sequence[Booleans], stages: Sequence[int] | None = None) -> Floats:
         """What a row answered at each stage costs, the full model last; ``stages`` are those left of the given ones."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
@@ -14,11 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparing._choice import CAUTION
 from sparing._evaluation import cost_by_stage, full_alone
-from sparing._full_model import FullModel
+from sparing._full_model import FullModel, default_full_model
 from sparing._routed import RoutedClassifier, Training
 from sparing.cascade.exits import Choice, StageScores, trace, unbeaten
 from sparing.cascade.given import given_stages
+from sparing.cascade.kinds import asked_kinds
 from sparing.cascade.learning import CascadeLearner
+from sparing.cascade.stage_models import cloneable
+from sparing.costs import FeatureCosts
 from sparing.frontier import Frontier, Point
 from sparing.system import ConfidenceGate, Stage, System
 
@@ -123,7 +127,11 @@ class CascadeClassifier(RoutedClassifier):
         "round_trip_price": [Interval(Real, 0, None, closed="left")],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            Interval(Integral, None, -1, closed="right"),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
         "verbose": ["verbose"],
     }
 
@@ -155,6 +163,19 @@ class CascadeClassifier(RoutedClassifier):
         self.verbose = verbose
 
     # -- learning -------------------------------------------------------------------------------
+
+    def _check_first(self, costs: FeatureCosts, n_rows: int) -> None:
+        if self.stages is not None:
+            given_stages(self.stages, costs)
+        elif isinstance(costs.call_price, tuple):
+            raise ValueError(
+                "call_price has a price per stage, but the stages are yet to be found: give stages=, or one call_price "
+                "for the full model."
+            )
+        own = None if self.estimator is None else cloneable(self.estimator)
+        if self.estimator is None:
+            own = default_full_model(None, None)
+        asked_kinds(self.stage_estimator, own, type(self.estimator).__name__, False, n_rows)
 
     def _learn(self, training: Training, full: FullModel | None) -> System:
         assert full is not None
@@ -190,16 +211,32 @@ class CascadeClassifier(RoutedClassifier):
         self._n_full = len(full.stages)
         scores = learnt.chains[0].scores
         alone = full_alone(full, training.costs)
-        rates, score = _rates((1.0,), alone), float(_accuracies(scores)[-1])
+        rates, accuracies = _rates((1.0,), alone), _accuracies(scores)
+        last = Point(
+            alone,
+            cost_by_stage(alone, rates),
+            float(accuracies[-1]),
+            rates,
+            "full model",
+            loss_error=0.0,
+        )
+        # Where stages have prices of their own, the full model alone can be cheaper than all that stands before it.
+        if not any(
+            point.cost <= last.cost * (1 + 1e-9) and point.score >= last.score - 1e-9
+            for point in points
+        ):
+            points.append(last)
+            self._chains.append(((), "none", accuracies[-1:], learnt.chains[0].order))
         self.frontier_ = Frontier(
             tuple(sorted(points, key=lambda p: (p.cost, -p.score))),
-            Point(alone, cost_by_stage(alone, rates), score, rates, "full model", loss_error=0.0),
+            last,
             "accuracy",
             "stage",
             scores.errors.shape[1],
         )
         system = self._wished(self.tolerance)
         self._describe(system)
+        _warn_of_idle(system)
         return system
 
     def _describe(self, system: System) -> None:
@@ -235,7 +272,12 @@ class CascadeClassifier(RoutedClassifier):
         frontier = self.frontier_.pareto()
         try:
             return frontier.at(tolerance=tolerance, caution=self._caution).system
-        except ValueError:  # better than the full model by more than any system is
+        except ValueError:
+            warnings.warn(
+                f"tolerance={tolerance:g}: no system is so much better than the full model, so the best one is taken.",
+                UserWarning,
+                stacklevel=4,
+            )
             return frontier.at(budget=np.inf).system
 
     # -- the frontier -----------------------------------------------------------------------------
@@ -269,7 +311,7 @@ class CascadeClassifier(RoutedClassifier):
         try:
             point = best.at(tolerance=tolerance, budget=budget, caution=self._caution)
         except ValueError as error:
-            if budget is None or tolerance is not None:
+            if budget is None or tolerance is not None or np.isnan(budget):
                 raise
             more = "A first stage with cheaper columns can be given: stages=[[...], ...]."
             raise ValueError(f"{error} {more}") from None
@@ -277,8 +319,10 @@ class CascadeClassifier(RoutedClassifier):
 
     def with_costs(self, feature_costs: Any) -> Self:
         """A copy at other prices, its frontier too; nothing is refitted."""
-        other = super().with_costs(feature_costs)
         again = self.frontier_.reprice(feature_costs)
+        # Prices per stage are those of all stages; a system may have fewer, the last ones.
+        longest = max((point.system for point in again), key=lambda system: len(system.stages))
+        other = super().with_costs(longest.costs.of_last(len(self.system_.stages)))
         other.frontier_ = replace(
             again, points=tuple(sorted(again.points, key=lambda p: (p.cost, -p.score)))
         )
@@ -296,6 +340,22 @@ def _point(system: System, choice: Choice) -> Point:
         _rates(choice.shares, chosen),
         loss_error=choice.loss_error,
     )
+
+
+def _warn_of_idle(system: System) -> None:
+    """Say which stages answer nobody and are paid for by everybody that comes to them."""
+    idle = [
+        f"{stage.name} ({price:g} per call)"
+        for stage, price in zip(system.stages[:-1], system.call_prices(), strict=False)
+        if price > 0 and stage.threshold == -np.inf
+    ]
+    if idle:
+        warnings.warn(
+            f"At this tolerance no row is answered by {', '.join(idle)}, whose call is paid all the same: without this "
+            "stage the cascade costs less. Leave it out of stages, or give n_stages.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _accuracies(scores: StageScores) -> NDArray[np.float64]:

@@ -234,11 +234,11 @@ def trace(scores: StageScores, n: int = 60) -> list[Choice]:
     nobody = (-np.inf,) * len(scores.doubts)
     add([*_corners(scores, n), nobody])
     largest = float(scores.costs.max()) or 1.0
-    for left, right in pairwise(_pareto(found.values())):
+    for left, right in pairwise(pareto(found.values())):
         n_between = max(_BETWEEN, round((right.cost - left.cost) / (_GAP * largest)))
         shares = np.linspace(0, 1, n_between + 2)[1:-1]
         add(_between(scores, left.thresholds, right.thresholds, float(s)) for s in shares)
-    choices = _pareto(found.values())
+    choices = pareto(found.values())
     found = {choice.thresholds: choice for choice in choices}
     add(_careful(scores, choices[-1], n))
     return sorted(found.values(), key=lambda c: (c.cost, c.error))
@@ -246,10 +246,10 @@ def trace(scores: StageScores, n: int = 60) -> list[Choice]:
 
 def unbeaten(choices: Iterable[Choice], others: Iterable[Choice]) -> list[Choice]:
     """Of some choices the non-dominated that none of the others beats in cost and error; the cheapest first."""
-    known = _pareto(others)
+    known = pareto(others)
     return [
         one
-        for one in _pareto(choices)
+        for one in pareto(choices)
         if not any(o.cost <= one.cost and o.error <= one.error for o in known)
     ]
 
@@ -270,7 +270,7 @@ def _careful(scores: StageScores, best: Choice, n: int) -> list[Thresholds]:
     """
     full = scores.errors[-1]
     strict = replace(scores, errors=np.where(full > 0, 1.0, scores.errors))
-    strictest = _pareto([strict.choice(t) for t in _corners(strict, n)])
+    strictest = pareto([strict.choice(t) for t in _corners(strict, n)])
     nobody = (-np.inf,) * len(scores.doubts)
     starts = [best.thresholds, strictest[-1].thresholds]
     steps = [_between(scores, start, nobody, share) for start in starts for share in _CAREFUL]
@@ -308,7 +308,8 @@ def wider(prices: Sequence[float]) -> list[float]:
     return [5 * max(prices), *prices]
 
 
-def _pareto(choices: Iterable[Choice]) -> list[Choice]:
+def pareto(choices: Iterable[Choice]) -> list[Choice]:
+    """The choices that no other one beats in cost and error, the cheapest first."""
     kept = list[Choice]()
     for choice in sorted(choices, key=lambda c: (c.cost, c.error)):
         if not kept or choice.error < kept[-1].error - 1e-12:

@@ -45,6 +45,13 @@ def given_stages(stages: Any, costs: FeatureCosts) -> dict[str, Booleans]:
                 f"Stage {k} of stages ({name}) is {columns!r}: stages needs a list of columns for every stage, "
                 f"[[{columns!r}], ...]."
             )
+        if isinstance(columns, np.ndarray) and columns.dtype != bool:
+            columns = columns.ravel().tolist()
+        if isinstance(columns, tuple) and any(isinstance(c, list) for c in columns):
+            raise TypeError(
+                f"Stage {k} of stages has {columns!r} in place of names of columns. Stages with names are a mapping: "
+                "stages={'questions': ['age', ...], ...}."
+            )
         try:
             mask = costs.mask(columns)
         except ValueError as error:

@@ -104,6 +104,10 @@ class Judge(ABC):
             self._known[key] = error, doubt, sorted_by_doubt(doubt)
         return self._known[key]
 
+    def settled(self, mask: Booleans) -> tuple[Floats, Floats, ByDoubt]:
+        """Like ``stage``, but rows with the same values in these columns have one doubt, as one model gives them."""
+        return self.stage(mask)
+
     def loss(self, proba: Floats) -> float:
         """Mean log-loss, of the first held-out rows if there are answers for these only.
 
@@ -115,14 +119,17 @@ class Judge(ABC):
             -np.average(np.log(right), weights=None if self.weight is None else self.weight[:n])
         )
 
-    def scores(self, order: Sequence[int], lengths: Sequence[int] | None = None) -> StageScores:
+    def scores(
+        self, order: Sequence[int], lengths: Sequence[int] | None = None, *, settled: bool = False
+    ) -> StageScores:
         """Scores of the cascade with a stage per prefix of an order (of some ``lengths``), and the full model."""
         lengths = range(self.offers.first, len(order) + 1) if lengths is None else lengths
-        stages = [self.stage(self.offers.mask(order[:k])) for k in lengths]
+        ask = self.settled if settled else self.stage
+        stages = [ask(self.offers.mask(order[:k])) for k in lengths]
         costs = [self.offers.price(order[:k]) for k in lengths]
         last = self.stage(np.ones(len(self.offers.costs.columns), dtype=bool))[0]
         errors = np.array([*(error for error, _, _ in stages), last])
-        doubts = np.array([doubt for _, doubt, _ in stages])
+        doubts = np.array([doubt for _, doubt, _ in stages]).reshape(len(stages), len(last))
         return StageScores.of(
             errors,
             doubts,
@@ -142,10 +149,23 @@ class NetworkJudge(Judge):
     """
 
     parts: tuple[tuple[tuple[MaskedNetwork, ...], Singles], ...]
+    _known_settled: dict[bytes, tuple[Floats, Floats, ByDoubt]] = field(default_factory=dict)
 
     def proba(self, mask: Booleans) -> Floats:
         """Class probabilities of the held-out rows from some columns."""
         return np.concatenate([mean_proba(networks, Z, mask) for networks, Z in self.parts])
+
+    def settled(self, mask: Booleans) -> tuple[Floats, Floats, ByDoubt]:
+        """Like ``stage``, but rows with the same values in these columns have one doubt: their mean over the parts."""
+        key = np.packbits(mask).tobytes()
+        if key not in self._known_settled:
+            error, doubt, _ = self.stage(mask)
+            there = mask[self.parts[0][0][0].inputs.owner]
+            values = np.concatenate([Z[:, there] for _, Z in self.parts])
+            group = np.unique(values, axis=0, return_inverse=True)[1].ravel()
+            doubt = (np.bincount(group, doubt) / np.bincount(group))[group]
+            self._known_settled[key] = error, doubt, sorted_by_doubt(doubt)
+        return self._known_settled[key]
 
     def worth(self, mask: Booleans, groups: list[Codes]) -> Floats:
         """How much the log-loss with some columns rises without each group of them."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sparing._full_model import FullModel, default_full_model
+from sparing._full_model import FullModel, checked_folds, default_full_model
 from sparing._progress import Progress
 from sparing._routed import Training
 from sparing.cascade.accounts import Accounts
@@ -34,7 +34,6 @@ from sparing.cascade.stage_models import (
     OwnModels,
     StageError,
     cloneable,
-    folds_for,
 )
 
 _HOPELESS = 0.06
@@ -90,7 +89,7 @@ class CascadeLearner:
         self._n_jobs = n_jobs
         self._progress = Progress(verbose)
         self.report = self._progress.say
-        self._folds: Folds = folds_for(cv, training.y, training.seed)
+        self._folds: Folds = checked_folds(cv, training.y, training.seed)
         self._behind = 0.0
         # Folds that are given may keep rows together that belong together.
         self._rows_alone = isinstance(cv, int | np.integer)
@@ -118,11 +117,6 @@ class CascadeLearner:
         """Find the order of purchases and the stages."""
         training = self._training
         offers = Offers.of(training.costs)
-        if isinstance(training.costs.call_price, tuple):
-            raise ValueError(
-                "call_price has a price per stage, but the stages are yet to be found: give stages=, or one call_price "
-                "for the full model."
-            )
         if self._limit == 0 or not self._accounts.can_save(offers):
             return self._without_stages([])
         self._try_out(offers.mask([0][: len(offers)]), offers.mask(range(len(offers))))
@@ -172,7 +166,9 @@ class CascadeLearner:
             scores = self._accounts.scores(
                 models.proba[stages], [own[k] for k in ready], models.rows, fitted
             )
-            if chains:
+            if path.whole:
+                kept = [*range(len(ready) + 1)]
+            elif chains:
                 best = chains[0].scores
                 prices = path.prices or cheaper_prices(best, telling_prices(best))
                 kept = drop_stages(scores, prices, self._most, self._trip)

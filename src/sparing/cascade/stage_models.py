@@ -25,7 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from sparing._full_columns import ColumnUse, unwrapped
-from sparing._full_model import fit_full_model, fitted, folds_of
+from sparing._full_model import fit_full_model, fitted
 from sparing._full_predictor import FullPredictor, output_of
 from sparing._price_list import short
 from sparing._progress import Progress
@@ -231,11 +231,6 @@ def cloneable(estimator: Any) -> Any:
     fits = hasattr(model, "fit") and hasattr(model, "get_params")
     says = any(hasattr(model, name) for name in ("predict_proba", "decision_function"))
     return clone(model) if fits and says and not hasattr(model, "system_") else None
-
-
-def folds_for(cv: Any, y: NDArray[np.intp], seed: int | None) -> Folds:
-    """Folds that every stage is cross-fitted in."""
-    return list(folds_of(cv, y, seed).split(np.zeros(len(y)), y))
 
 
 def _part(training: Training, rows: NDArray[np.intp]) -> Training:

@@ -83,7 +83,8 @@ class ConvergenceDisplay:
         panels = [key for key in _PANELS if key in self.history]
         if "iteration" not in self.history or not panels:
             raise ValueError(
-                f"A history has `iteration` and one of {', '.join(_PANELS)}; this one has {list(self.history)}."
+                f"A history has `iteration` and one of {', '.join(_PANELS)}; this one has {list(self.history)}. "
+                "Cascades do not alternate: FrontierDisplay and AcquisitionDisplay show what they learnt."
             )
         if ax is None:
             _, ax = pyplot("ConvergenceDisplay").subplots(

@@ -141,7 +141,7 @@ def _answers(code: NDArray[np.intp], n_classes: int) -> Floats:
 
 def _ask(scoring: Any, proba: Floats, rows: TrialRows) -> float:
     score = resolve_scoring(scoring)
-    system = System((Stage(_Says(proba)),), rows.costs, rows.classes, has_full=False)
+    system = System((Stage(_Says(proba)),), rows.costs.of_last(1), rows.classes, has_full=False)
     groups = rows.groups if ranks_within_groups(scoring) else None
     with warnings.catch_warnings():
         # Constant answers leave some ratios without a value; scorers say so, and a trial is no place to repeat it.
@@ -242,7 +242,8 @@ def _advice(name: str, rows: TrialRows) -> str:
     """Scorers that fit these labels, those of the same family first."""
     family = [other for other in get_scorer_names() if other.startswith(f"{name}_")]
     fitting = [other for other in dict.fromkeys([*family, *_COMMON]) if fits(other, rows)]
-    return f"Use {short(fitting[:6])}, or a matrix of misclassification costs."
+    named = f"{short(fitting[:6])}, or " if fitting else ""
+    return f"Use {named}a matrix of misclassification costs."
 
 
 def fits(name: str, rows: TrialRows) -> bool:

@@ -1,0 +1,130 @@
+"""Budgets between two stages that are far apart."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from sparing import FeatureCosts
+from sparing.cascade import gaps
+from sparing.cascade.exits import pareto, trace
+from sparing.cascade.gaps import Gap, Prefixes, bridge, widest_gap
+from sparing.cascade.judges import Judge, NetworkJudge
+from sparing.cascade.offers import Offers
+from sparing.cascade.paths import judged_paths
+
+N = 3000
+RNG = np.random.default_rng(0)
+Y = RNG.integers(0, 2, N)
+SIGN = 2 * Y - 1
+# A question with two answers, a measurement that says about as much, a test that says nearly all, and noise.
+QUESTION = np.where(RNG.random(N) < 0.7, SIGN, -SIGN) * np.log(7 / 3)
+MEASURED, TEST = (2 * strength * (strength * SIGN + RNG.normal(size=N)) for strength in (0.5, 2.5))
+LOGITS = np.column_stack([QUESTION, MEASURED, TEST, np.zeros(N)])
+START = Prefixes([0, 2, 1, 3], [1, 2])
+
+
+@dataclass(eq=False, kw_only=True)
+class Knows(Judge):
+    """What the columns say together, as they were made."""
+
+    def proba(self, mask):
+        right = 1 / (1 + np.exp(-LOGITS[:, mask].sum(axis=1)))
+        return np.column_stack([1 - right, right])
+
+    def worth(self, mask, groups):
+        return np.array([self.loss(self.proba(mask & ~np.isin(range(4), g))) for g in groups])
+
+
+def judge(prices=(1, 1, 20, 1), **options):
+    costs = FeatureCosts(np.array(prices, dtype=float))
+    return Knows(offers=Offers.of(costs), y=Y, full_cost=costs.total, **options)
+
+
+def errors(own, stages, budgets):
+    frontier = pareto(trace(own.scores(*stages)))
+    return [min(c.error for c in frontier if c.cost <= budget) for budget in budgets]
+
+
+def test_a_gap_is_bridged_by_what_tells_rows_apart():
+    own = judge()
+    gap = widest_gap(own, [START])
+    assert (gap.length, gap.low) == (1, pytest.approx(1))
+    assert gap.high > 10
+    found = bridge(own, [START])
+    assert found.order == [0, 1, 2, 3]
+    assert found.lengths == [1, 2, 3]
+    budgets = [5, 8]
+    for before, after in zip(errors(own, START, budgets), errors(own, found, budgets), strict=True):
+        assert after < before - 0.03
+
+
+@pytest.mark.parametrize(
+    ("prices", "known"),
+    [
+        ((1, 1, 20, 1), [START, Prefixes([1, 2, 0, 3], [1, 2])]),  # the second has it all
+        ((1, 15, 20, 15), [START]),  # nothing is cheap
+        ((1, 1, 1, 1), [Prefixes([0, 1, 2, 3], [1, 2, 3])]),  # not wide
+        ((1, 1, 20, 1), [Prefixes([0, 1, 2, 3], [])]),  # no stages
+    ],
+)
+def test_where_nothing_is_missing_or_to_be_had_there_is_no_bridge(prices, known):
+    assert bridge(judge(prices), known) is None
+
+
+def test_what_a_stage_behind_the_gap_has_anyway_is_not_bought_twice():
+    gap = Gap(Prefixes([4, 0, 1, 2, 3], [1, 2, 3, 5]), 1, 1.0, 9.0)
+    assert gap.bridged([2, 1]) == Prefixes([4, 2, 1, 0, 3], [1, 3, 4])
+    assert gap.bridged([3]) == Prefixes([4, 3, 0, 1, 2], [1, 2, 3, 4])
+
+
+def test_patience_ends(monkeypatch):
+    monkeypatch.setattr(gaps, "_PATIENCE", 0)
+    own = judge(patience=60)
+    widest_gap(own, [START])
+    before = own.n_asked
+    bridge(own, [START])
+    # One candidate is looked at, with a stage of its own and one behind the gap, and then no other.
+    assert own.n_asked <= before + 2
+
+
+def test_paths_have_the_bridge_if_there_may_be_so_many_stages():
+    heard = []
+    paths = judged_paths(judge(), 3, 0.0, heard.append)
+    assert [path.whole for path in paths] == [
+        False,
+        False,
+    ]  # the search itself began with the measurement
+    assert "far apart" not in heard[-1]
+
+
+def test_rows_alike_have_one_doubt_whichever_network_judges_them():
+    class Constant:
+        """A network whose answers depend on nothing but the network."""
+
+        def __init__(self, right, inputs):
+            self.right, self.inputs = right, inputs
+
+    class Inputs:
+        owner = np.array([0, 1])
+
+    rng = np.random.default_rng(1)
+    parts = tuple(
+        (
+            (Constant(right, Inputs),),
+            np.column_stack([np.tile([0, 1], 25), rng.normal(size=50)]).astype(np.float32),
+        )
+        for right in (0.6, 0.9)
+    )
+
+    class Told(NetworkJudge):
+        def proba(self, mask):
+            right = np.repeat([own.right for (own,), _ in self.parts], 50)
+            return np.column_stack([1 - right, right])
+
+    costs = FeatureCosts([1, 1])
+    own = Told(offers=Offers.of(costs), y=np.ones(100, dtype=np.intp), full_cost=2, parts=parts)
+    first, both = np.array([True, False]), np.array([True, True])
+    assert len(np.unique(own.stage(first)[1])) == 2
+    np.testing.assert_allclose(own.settled(first)[1], 0.25)
+    np.testing.assert_allclose(own.settled(both)[1], np.repeat([0.4, 0.1], 50))
