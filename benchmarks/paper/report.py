@@ -35,6 +35,10 @@ RIVALS = {
 """Points of the authors' code, and which of our methods are set beside them."""
 ACQUIRERS = {"GDFS": (CHAMPION,), "DIME": (CHAMPION,)}
 """Methods that choose the next column row by row, measured elsewhere, and what is set beside them."""
+_SPREAD = (
+    "In brackets the difference in points, ± the 95% interval of our accuracy alone on these test rows: what theirs "
+    "answered on each row is not known."
+)
 
 
 def write_report(folder: Path, path: Path) -> None:
@@ -164,16 +168,16 @@ def _section(tables: Tables, picture: str) -> list[str]:
     if about["same as authors"] == "True":
         parts += [
             "Beside points of the authors' published code (`paper/authors.csv` says how they were measured): the "
-            "system that validation chooses at the same cost.",
-            _beside(tables.curves, published("authors"), about["family"], RIVALS),
+            f"system that validation chooses at the same cost. {_SPREAD}",
+            _beside(tables, published("authors"), RIVALS),
         ]
     elsewhere = published("acquisition")
     if (elsewhere.data == about["family"]).any() and CHAMPION in tables.methods:
         parts += [
             "Beside points of methods that choose the next column row by row (`paper/acquisition.csv` says how they "
             f"were measured; they have no full model behind them): the {CHAMPION} that validation chooses at the same "
-            "cost.",
-            _beside(tables.curves, elsewhere, about["family"], ACQUIRERS),
+            f"cost. {_SPREAD}",
+            _beside(tables, elsewhere, ACQUIRERS),
         ]
     parts += _missing(tables)
     costs = ", ".join(
@@ -259,11 +263,11 @@ def _apart(choices: pd.DataFrame) -> pd.Series:
     return stage & choices.budget.isin(budgets) & choices.low.isna()
 
 
-def _beside(
-    curves: pd.DataFrame, points: pd.DataFrame, family: str, rivals: Mapping[str, Sequence[str]]
-) -> str:
+def _beside(tables: Tables, points: pd.DataFrame, rivals: Mapping[str, Sequence[str]]) -> str:
     """Points measured elsewhere on the own split, and what our methods reach there at the same cost."""
+    curves, family = tables.curves, tables.about["family"]
     curves = curves[(curves.accounting == "stage") & (curves.split == 0)]
+    n_rows = int(tables.about["test rows"])
     lines = []
     for point in points[points.data.str.startswith(family)].itertuples():
         line = {
@@ -276,8 +280,9 @@ def _beside(
             who = "ours" if number == 0 else "ours, as in the paper"
             if len(mine):
                 best = mine.loc[mine.validation_score.idxmax()]
+                margin = 196 * np.sqrt(best.score * (1 - best.score) / n_rows)
                 line[who] = (
-                    f"{best.score:.4f} at {best.cost:.2f} ({100 * (best.score - point.test_accuracy):+.2f})"
+                    f"{best.score:.4f} at {best.cost:.2f} ({100 * (best.score - point.test_accuracy):+.2f} ± {margin:.2f})"
                 )
         lines.append(line)
     return _markdown(pd.DataFrame(lines))

@@ -280,7 +280,8 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
         """Columns each row pays for: bool of shape (n_rows, n_columns).
 
         ``accounting`` is ``"stage"`` (all columns of every stage entered), ``"path"`` (trees pay for the columns tested
-        on the row's paths) or None, the class's own default.
+        on the row's paths) or None, the class's own default. Columns are in the order of X, as in ``system_.costs``: a
+        price list that was written in another order prices other columns by it.
         """
         X = self._rows(X)
         return self.system_.acquisition_mask(X, accounting=accounting)

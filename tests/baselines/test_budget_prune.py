@@ -64,7 +64,7 @@ def test_answers_with_the_pruned_forest(data, forest, fitted):
     assert proba.sum(axis=1) == pytest.approx(1)
     assert np.array_equal(fitted.classes_[proba.argmax(axis=1)], fitted.predict(X))
     assert [stage.name for stage in fitted.stages_] == ["pruned"]
-    assert "1 stages" in repr(fitted.system_)
+    assert "1 stage," in repr(fitted.system_)
     told = fitted.explain(X[:3])
     assert [row["cost"] for row in told] == pytest.approx(fitted.acquisition_cost(X[:3]).tolist())
 

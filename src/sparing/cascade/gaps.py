@@ -17,8 +17,9 @@ import numpy as np
 from sparing.cascade.exits import Choice, pareto, trace
 from sparing.cascade.judges import Judge
 
-_WIDE = 0.1
-"""Neighbours of a frontier whose costs differ by this share of the full model's have a gap between them."""
+_WIDE, _DEEP = 0.1, 0.005
+"""Neighbours of a frontier have a gap between them when their costs differ by this share of the full model's, and their
+errors by as much as this. Where a frontier is nearly flat nothing is missing."""
 _CHEAP = 0.5
 """What is bought in a gap costs at most this share of it, or too few rows could go on."""
 _BUDGETS = 5
@@ -87,11 +88,9 @@ def bridge(judge: Judge, known: Sequence[Prefixes]) -> Prefixes | None:
     least = _missed(judge, gap, bought)
     best = bought
     while len(bought) < _PURCHASES:
-        marginal = offers.marginal([*gap.stages.order[: gap.length], *bought])
-        spent = offers.price([*gap.stages.order[: gap.length], *bought]) - offers.price(
-            gap.stages.order[: gap.length]
-        )
-        left = gap.stages.order[gap.length :]
+        before, left = gap.stages.order[: gap.length], gap.stages.order[gap.length :]
+        marginal = offers.marginal([*before, *bought])
+        spent = offers.price([*before, *bought]) - offers.price(before)
         cheap = _CHEAP * (gap.high - gap.low) - spent
         tried = [
             ([*bought, o], _missed(judge, gap, [*bought, o]))
@@ -118,7 +117,8 @@ def widest_gap(judge: Judge, known: Sequence[Prefixes]) -> Gap | None:
     for left, right in pairwise(frontier):
         stages, _ = found[id(left)]
         last = int(np.flatnonzero(left.shares)[-1])
-        if last < len(stages.lengths) and right.cost - left.cost > _WIDE * judge.full_cost:
+        wide = right.cost - left.cost > _WIDE * judge.full_cost
+        if wide and left.error - right.error > _DEEP and last < len(stages.lengths):
             gaps.append(Gap(stages, stages.lengths[last], left.cost, right.cost))
     return max(gaps, key=lambda gap: gap.high - gap.low, default=None)
 

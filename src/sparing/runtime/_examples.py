@@ -35,7 +35,7 @@ def lender() -> tuple[System, dict[str, dict[str, float]]]:
     >>> system, people = lender()
     >>> system
     System: 2 stages, 2 classes, by stage
-      0 income: 1 columns, 1, goes on above 0.2
+      0 income: 1 column, 1, goes on above 0.2
       1 bureau: 2 columns, 6
     """
     stages = (
