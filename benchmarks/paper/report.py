@@ -281,9 +281,8 @@ def _beside(tables: Tables, points: pd.DataFrame, rivals: Mapping[str, Sequence[
             if len(mine):
                 best = mine.loc[mine.validation_score.idxmax()]
                 margin = 196 * np.sqrt(best.score * (1 - best.score) / n_rows)
-                line[who] = (
-                    f"{best.score:.4f} at {best.cost:.2f} ({100 * (best.score - point.test_accuracy):+.2f} ± {margin:.2f})"
-                )
+                more = f"{100 * (best.score - point.test_accuracy):+.2f} ± {margin:.2f}"
+                line[who] = f"{best.score:.4f} at {best.cost:.2f} ({more})"
         lines.append(line)
     return _markdown(pd.DataFrame(lines))
 
