@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -45,8 +46,9 @@ def best_kinds(
     """Positions of the kinds to fit, that whose cascade is best on held-out rows first, and its scores there.
 
     There are two where models of their own do about as well alone as averaged with networks. No scores if there is
-    nothing to choose from. Prices that tell something are found for each, the full model behind it: a judge, which
-    stands in for the full model itself, may know of none at which a row is worth sending there.
+    nothing to choose from. Interrupted, those that are through are compared. Prices that tell something are found for
+    each, the full model behind it: a judge, which stands in for the full model itself, may know of none at which a row
+    is worth sending there.
 
     Parameters
     ----------
@@ -70,6 +72,16 @@ def best_kinds(
         except StageError as error:
             report(str(error))
             continue
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            warnings.warn(
+                "Interrupted while kinds of stages were compared: the best of those that are through is fitted now. "
+                "Interrupt again to stop that too.",
+                UserWarning,
+                stacklevel=2,
+            )
+            break
         rows = np.concatenate([test for _, test in some])
         found[i] = scores_of(np.concatenate(proba, axis=1), masks, rows)
     prices = sorted({price for scores in found.values() for price in telling_prices(scores)})

@@ -87,7 +87,8 @@ class CascadeClassifier(RoutedClassifier):
     Notes
     -----
     Ctrl-C while fitting keeps what is ready: the stages that are fitted, the networks of the folds that are through, or
-    the full model alone and the order if it was found.
+    the full model alone and the order if it was found. While kinds of stages are compared, it ends the comparison, and
+    the best of those that are through is fitted.
 
     Attributes
     ----------

@@ -103,7 +103,11 @@ class CascadeLearner:
         try:
             return self._found() if stages is None else self._given(stages)
         except KeyboardInterrupt:
-            found = "; order_ is the order that was found" if self._order else ""
+            found = (
+                "; order_ is the order that was found, whose beginnings can be given as stages="
+                if self._order
+                else ""
+            )
             warnings.warn(
                 f"Interrupted before a stage was fitted: the cascade is the full model alone{found}.",
                 UserWarning,
