@@ -672,10 +672,13 @@ def test_every_row_its_own_class():
 
 def test_bootstrapped_training_folds_keep_rows_and_labels_together():
     X, y = table()
-    again = np.random.default_rng(0).integers(200, size=200)  # as many rows as there are
-    folds = [(again, np.arange(100)), (again, np.arange(100, 200))]
+    rows = np.arange(200)
+    again = np.random.default_rng(0).integers(100, size=200)  # as many rows as there are
+    folds = [(100 + again, rows[:100]), (again, rows[100:])]
     full = fit_full_model(GaussianNB(), X, y, cv=folds)
-    np.testing.assert_array_equal(full.proba, GaussianNB().fit(X[again], y[again]).predict_proba(X))
+    for train, test in folds:
+        expected = GaussianNB().fit(X[train], y[train]).predict_proba(X[test])
+        np.testing.assert_array_equal(full.proba[test], expected)
 
 
 # -- labels and tables of all kinds -------------------------------------------------------------------

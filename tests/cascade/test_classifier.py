@@ -280,7 +280,8 @@ def test_a_tolerance_is_kept_with_caution(fitted):
             clf.frontier_.full.score - chosen.score
             <= clf.tolerance - 0.5 * chosen.loss_error + 1e-12
         )
-    never = cascade(stages=[[0]], stage_estimator="own", tolerance=-0.5).fit(X, Y)
+    with pytest.warns(UserWarning, match="no system is so much better"):
+        never = cascade(stages=[[0]], stage_estimator="own", tolerance=-0.5).fit(X, Y)
     assert never.frontier_.scores.max() == pytest.approx(
         next(p.score for p in never.frontier_ if p.system.thresholds == never.system_.thresholds)
     )

@@ -113,15 +113,6 @@ def test_prices_per_stage_can_be_promised_about():
 # -- wishes -------------------------------------------------------------------------------------------
 
 
-def test_a_tolerance_that_nothing_keeps_is_said_to_be_so():
-    with pytest.warns(UserWarning, match=r"tolerance=-0.5: no system is so much better"):
-        clf = cascade(tolerance=-0.5).fit(X, Y)
-    assert (
-        clf.system_ is clf.at(budget=np.inf).system_
-        or (clf.predict(X) == clf.at(budget=np.inf).predict(X)).all()
-    )
-
-
 def test_advice_about_stages_is_given_for_small_budgets_alone():
     clf = cascade().fit(X, Y)
     with pytest.raises(ValueError, match="A first stage with cheaper columns") as error:
