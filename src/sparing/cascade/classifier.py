@@ -9,22 +9,19 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparing._choice import CAUTION
-from sparing._evaluation import cost_by_stage, full_alone
 from sparing._full_model import FullModel, default_full_model
 from sparing._routed import RoutedClassifier, Training
-from sparing.cascade.exits import Choice, StageScores, trace, unbeaten
 from sparing.cascade.given import given_stages
 from sparing.cascade.kinds import asked_kinds
 from sparing.cascade.learning import CascadeLearner
+from sparing.cascade.points import frontier_of
 from sparing.cascade.stage_models import cloneable
 from sparing.costs import FeatureCosts
-from sparing.frontier import Frontier, Point
-from sparing.system import ConfidenceGate, Stage, System
+from sparing.system import System
 
 _FOUND_CAUTION = 2.0
 """By how many standard errors a tolerance is kept where the order was found: the rows that tell of a loss have chosen
@@ -174,10 +171,14 @@ class CascadeClassifier(RoutedClassifier):
                 "call_price has a price per stage, but the stages are yet to be found: give stages=, or one call_price "
                 "for the full model."
             )
-        own = None if self.estimator is None else cloneable(self.estimator)
-        if self.estimator is None:
-            own = default_full_model(None, None)
-        asked_kinds(self.stage_estimator, own, type(self.estimator).__name__, False, n_rows)
+        model = default_full_model(None, None) if self.estimator is None else self.estimator
+        asked_kinds(
+            self.stage_estimator,
+            cloneable(model),
+            type(model).__name__,
+            out_of_bag=False,
+            n_rows=n_rows,
+        )
 
     def _learn(self, training: Training, full: FullModel | None) -> System:
         assert full is not None
@@ -194,48 +195,8 @@ class CascadeClassifier(RoutedClassifier):
         )
         stages = None if self.stages is None else given_stages(self.stages, training.costs)
         learnt = learner.learn(stages)
-        points, seen = list[Point](), list[Choice]()
-        for chain in learnt.chains:
-            cheap = [
-                Stage(predictor, ConfidenceGate(), name=name)
-                for predictor, name in zip(chain.predictors, chain.names, strict=True)
-            ]
-            system = System((*cheap, *full.stages), learnt.costs, training.classes)
-            found = trace(chain.scores)
-            # Of the other chains only what the best one does not have.
-            new = unbeaten(found, seen) if seen else found
-            points += [_point(system, choice) for choice in new]
-            seen += found
-        self._chains = [
-            (chain.predictors, chain.kind, _accuracies(chain.scores), chain.order)
-            for chain in learnt.chains
-        ]
+        self.frontier_, self._chains = frontier_of(learnt, full, training)
         self._n_full = len(full.stages)
-        scores = learnt.chains[0].scores
-        alone = full_alone(full, training.costs)
-        rates, accuracies = _rates((1.0,), alone), _accuracies(scores)
-        last = Point(
-            alone,
-            cost_by_stage(alone, rates),
-            float(accuracies[-1]),
-            rates,
-            "full model",
-            loss_error=0.0,
-        )
-        # Where stages have prices of their own, the full model alone can be cheaper than all that stands before it.
-        if not any(
-            point.cost <= last.cost * (1 + 1e-9) and point.score >= last.score - 1e-9
-            for point in points
-        ):
-            points.append(last)
-            self._chains.append(((), "none", accuracies[-1:], learnt.chains[0].order))
-        self.frontier_ = Frontier(
-            tuple(sorted(points, key=lambda p: (p.cost, -p.score))),
-            last,
-            "accuracy",
-            "stage",
-            scores.errors.shape[1],
-        )
         system = self._wished(self.tolerance)
         self._describe(system)
         _warn_of_idle(system)
@@ -247,16 +208,17 @@ class CascadeClassifier(RoutedClassifier):
         costs = system.costs.of(bought) + system.call_prices()
         n_cheap = len(system.stages) - self._n_full
         cheap = [id(stage.predictor) for stage in system.stages[:n_cheap]]
-        self.stage_kind_, scores, self.order_ = next(
-            (kind, scores, order)
-            for predictors, kind, scores, order in self._chains
-            if [id(predictor) for predictor in predictors] == cheap
+        known = next(
+            chain
+            for chain in self._chains
+            if [id(predictor) for predictor in chain.predictors] == cheap
         )
+        self.stage_kind_, self.order_ = known.kind, known.order
         self.history_ = {
             "stage": np.arange(n_cheap + 1),
             "n_columns": bought.sum(axis=1)[: n_cheap + 1],
             "cost": np.append(costs[:n_cheap], costs[-1]),
-            "score": scores,
+            "score": known.scores,
         }
 
     def _with_system(self, system: System) -> Self:
@@ -331,19 +293,6 @@ class CascadeClassifier(RoutedClassifier):
         return other
 
 
-def _point(system: System, choice: Choice) -> Point:
-    """A system with some thresholds, evaluated out-of-fold."""
-    inner = system.thresholds[len(choice.thresholds) :]
-    chosen = system.with_thresholds([*choice.thresholds, *inner])
-    return Point(
-        chosen,
-        choice.cost,
-        1.0 - choice.error,
-        _rates(choice.shares, chosen),
-        loss_error=choice.loss_error,
-    )
-
-
 def _warn_of_idle(system: System) -> None:
     """Say which stages answer nobody and are paid for by everybody that comes to them."""
     idle = [
@@ -358,13 +307,3 @@ def _warn_of_idle(system: System) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-def _accuracies(scores: StageScores) -> NDArray[np.float64]:
-    """Of every stage, if it had to answer all rows."""
-    return np.asarray(1.0 - scores.errors @ scores.weight)
-
-
-def _rates(shares: tuple[float, ...], system: System) -> tuple[float, ...]:
-    """Shares by stage; a full model of several stages counts as one that pays for all of them."""
-    return (*shares[:-1], *[0.0] * (len(system.stages) - len(shares)), shares[-1])
