@@ -7,6 +7,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.svm import SVC
 
 from sparing import FeatureCosts
+from sparing._progress import Progress
 from sparing._routed import Training
 from sparing.cascade import judging
 from sparing.cascade.inputs import NetworkInputs
@@ -91,7 +92,7 @@ def test_copies_judge_where_networks_are_behind_on_few_columns(monkeypatch, on_f
         full_error=np.ones(120),  # no network is behind a full model that is always wrong
         own=own,
         n_jobs=None,
-        report=lambda _: None,
+        progress=Progress(verbose=0),
     )
     assert isinstance(judge, wanted)
     assert behind == (on_few if wanted is RefitJudge else 0.0)

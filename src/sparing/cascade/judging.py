@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
+from sparing._progress import Progress
 from sparing._routed import Training
 from sparing._rows import take_rows
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import Judge, NetworkJudge, RefitJudge, random_masks, small
-from sparing.cascade.network import Codes, Floats, Singles
+from sparing.cascade.network import Codes, Floats, MaskedNetwork, Singles
 from sparing.cascade.offers import Offers
 from sparing.cascade.training import train_network
 
@@ -60,7 +60,7 @@ def judge_for(
     full_error: Floats,
     own: Any,
     n_jobs: int | None,
-    report: Callable[[str], None],
+    progress: Progress,
 ) -> tuple[Judge, float]:
     """A judge of orders; and, where copies judge, how much more often networks err, else 0.
 
@@ -73,7 +73,7 @@ def judge_for(
     full_error : 1 where the full model errs on a row it has not seen.
     own : the full model's kind, unfitted; None if it cannot be fitted on some columns.
     n_jobs : networks in parallel.
-    report : says what is being done.
+    progress : says what is being done, and how long it will take.
     """
     seed, weight = training.seed or 0, training.weight
     # Rows without weight have nothing to say.
@@ -86,9 +86,8 @@ def judge_for(
         return None if weight is None else weight[of]
 
     judges = _JUDGES_OF_FEW if n <= _JUDGING else 1
-    report(f"{judges * len(parts)} networks that judge orders of {len(offers)} purchases")
-    masks = random_masks(offers, seed)
-    networks = Parallel(n_jobs=n_jobs)(
+    masks, networks = random_masks(offers, seed), list[MaskedNetwork]()
+    fits = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(train_network)(
             inputs,
             Z[taught],
@@ -102,6 +101,10 @@ def judge_for(
         for _, taught in parts
         for judge in range(judges)
     )
+    with progress.of([1.0] * (judges * len(parts))):
+        for i, network in enumerate(fits):
+            networks.append(network)
+            progress.done(i, f"networks that judge orders of {len(offers)} purchases")
     of_parts = (tuple(networks[i : i + judges]) for i in range(0, len(networks), judges))
     judge = NetworkJudge(
         offers=offers,
@@ -138,7 +141,9 @@ def judge_for(
     if behind < _BEHIND and on_few < _BEHIND_ON_FEW:
         return judge, 0.0
     behind = max(behind, on_few)
-    report(f"the networks err {behind:.3f} more often than models like the full one: copies judge")
+    progress.say(
+        f"the networks err {behind:.3f} more often than models like the full one: copies judge"
+    )
     return copies, behind
 
 

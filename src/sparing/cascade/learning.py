@@ -268,7 +268,7 @@ class CascadeLearner:
             full_error=self._accounts.full_error,
             own=own,
             n_jobs=self._n_jobs,
-            report=self.report,
+            progress=self._progress,
         )
         return judged_paths(judge, self._most, self._trip, self.report)
 
@@ -302,7 +302,9 @@ class CascadeLearner:
         owns = [kind for kind in self._asked if isinstance(kind, OwnModels)]
         if len(owns) == len(self._asked) or (self._automatic and owns and self._behind > _HOPELESS):
             return [*owns]
-        shared = SharedNetwork(*self._inputs, masks, one_by_one=self._rows_alone)
+        shared = SharedNetwork(
+            *self._inputs, masks, one_by_one=self._rows_alone, progress=self._progress
+        )
         return [
             shared if k == "shared" else MixedModels(k.own, shared) if isinstance(k, Both) else k
             for k in self._asked

@@ -72,6 +72,7 @@ class SharedNetwork:
     taught : masks of the stages they learn to answer for, some perhaps several times to be seen more often; they may be
         asked about some of these only.
     one_by_one : whether a row may be held out without the others of its fold: not where these belong together.
+    progress : says how far the networks are by which kinds of models are compared; None says nothing.
     """
 
     name = "shared network"
@@ -82,11 +83,13 @@ class SharedNetwork:
         Z: Singles,
         taught: Sequence[Booleans],
         one_by_one: bool = False,
+        progress: Progress | None = None,
     ) -> None:
         self.inputs = inputs
         self.Z = Z
         self.taught = np.array(taught)
         self.one_by_one = one_by_one
+        self.progress = Progress(verbose=0) if progress is None else progress
         self._known: dict[bytes, Networks] = {}
 
     def fit(
@@ -123,7 +126,7 @@ class SharedNetwork:
         self, training: Training, masks: Sequence[Booleans], fold: Any, n_jobs: int | None = None
     ) -> Floats:
         """Probabilities of one fold's test rows: of shape (n_masks, n_test, n_classes)."""
-        (networks,) = self._trained(training, [fold], n_jobs, Progress(verbose=0))
+        (networks,) = self._trained(training, [fold], n_jobs, self.progress)
         return self._say(training, networks, fold, masks)[0]
 
     def _lessons(self, training: Training, fold: tuple[Codes, Codes]) -> list[Lesson]:
