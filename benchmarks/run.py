@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
         except FileNotFoundError as error:
             if args.name != "all":
-                raise
+                sys.exit(f"{name}: its data are not here. {error}")
             print(f"{name}: left out, its data are not here. {error}", flush=True)
     write_summary(
         {name: Tables.read(folder, name) for name in names_in(folder)}, folder / "summary.csv"
@@ -92,17 +92,30 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     size.add_argument("--quick", action="store_true", help="few rows, thin sweeps, small models")
     size.add_argument("--full", action="store_true", help="the sweeps of the paper's appendix")
     parser.add_argument("--methods", default=",".join(METHODS), help="some of them, with commas")
-    parser.add_argument("--splits", type=int, help="only the first so many splits")
-    parser.add_argument("--jobs", type=int, default=cpu_count(), help="processes, all cores")
+    parser.add_argument("--splits", type=number, help="only the first so many splits")
+    parser.add_argument("--jobs", type=number, default=cpu_count(), help="processes, all cores")
     parser.add_argument("--fresh", action="store_true", help="forget what the cache holds")
-    parser.add_argument("--estimate", action="store_true", help="only say how long it would take")
+    parser.add_argument(
+        "--estimate",
+        action="store_true",
+        help="say how long it would take, from one fit of each method that has none yet",
+    )
     args = parser.parse_args(arguments)
     known = {given: name for name, method in METHODS.items() for given in (name, *method.gives)}
     wanted = [name for name in args.methods.split(",") if name]
     if unknown := sorted(set(wanted) - set(known)):
         parser.error(f"methods are {', '.join(known)}; not {', '.join(unknown)}")
     args.methods = {known[given] for given in wanted}
+    if not args.methods:
+        parser.error(f"--methods names none; they are {', '.join(known)}")
     return args
+
+
+def number(text: str) -> int:
+    """A whole number from 1 on."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 on")
+    return int(text)
 
 
 def run(
@@ -129,6 +142,9 @@ def run(
         if split in splits[:most_splits]
     }
     progress = Progress([task for tasks in work.values() for task in tasks], jobs)
+    asked = sum(task.method in methods for s, tasks in every.items() if s in work for task in tasks)
+    if kept_before := asked - progress.total:
+        print(f"{name}: {kept_before} of {asked} fits are kept, {progress.total} to go", flush=True)
     results, failed = Results(name, table), list[Done]()
     for method_name, method in table.items():
         if reason := reason_against(data, method_name, method):
@@ -187,4 +203,7 @@ def tell_estimate(
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("interrupted: fits that are done are kept, the same command goes on from there")

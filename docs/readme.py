@@ -22,6 +22,7 @@ OURS = ("cascade", "budgeted", "adapt-gbrt", "adapt-lin", "adapt-lstsq")
 """Methods of ours; those that begin with one of them are variants of it."""
 TITLES = {
     "cifar-svm": "CIFAR-10, RBF machine",
+    "digits": "Digits, RBF machine",
     "forest-et": "Forest, 200 extra trees",
     "forest-et-attributes": "Forest by attribute, 200 extra trees",
     "forest-rf40": "Forest, 40 trees",

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from sklearn.datasets import load_digits
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,6 +18,7 @@ from paper.features import cifar10_features
 from paper.kernel_machine import KernelMachine
 from paper.rankings import mslr, yahoo
 from paper.scores import Accuracy, RunPrecision, Score
+from sparing import FeatureCosts
 from sparing.datasets import fetch_forest, fetch_miniboone, fetch_thyroid, load_letters
 
 
@@ -53,6 +56,20 @@ class DataSet:
 
 def _letters() -> Bunch:
     return load_letters(binary=True)
+
+
+def _digits() -> Bunch:
+    digits = load_digits()
+    order = np.random.default_rng(0).permutation(len(digits.target))
+    train, validation, test = np.split(order, [900, 1300])
+    return Bunch(
+        data=digits.data,
+        target=digits.target,
+        costs=FeatureCosts(np.ones(digits.data.shape[1])),
+        split=Bunch(train=train, validation=validation, test=test),
+        DESCR="Handwritten digits 1797 pictures of the ten digits, 64 numbers of dark pixels in blocks of 4 x 4, as "
+        "they come with scikit-learn (UCI 80, CC BY 4.0).",
+    )
 
 
 def _forest_attributes() -> Bunch:
@@ -157,6 +174,13 @@ DATASETS = {
                 "share": [0.0025, 0.005],
             },
         },
+    ),
+    "digits": DataSet(
+        _digits,
+        make_pipeline(StandardScaler(), SVC(C=5)),
+        100,
+        splits=_FIVE,
+        note="Nothing was tuned on these rows: no method had been run on them before.",
     ),
     "miniboone-rf40": DataSet(
         fetch_miniboone,

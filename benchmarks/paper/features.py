@@ -7,21 +7,19 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils import Bunch
 
-from paper.store import Store
+from paper.store import Store, cache_folder
 from sparing import FeatureCosts
 from sparing.datasets import KMeansPatches, fetch_cifar10
 
-CACHE = Path(__file__).parents[1] / "cache"
 
-
-def cifar10_features(cache: Path = CACHE, random_state: int = 0) -> Bunch:
+def cifar10_features(cache: Path | None = None, random_state: int = 0) -> Bunch:
     """k-means features of the paper's 38229 images in two classes, learnt from its training images alone.
 
     Splits drawn anew keep these features: they are learnt without labels.
 
     Parameters
     ----------
-    cache : folder the features are kept in; the first time takes about a minute.
+    cache : folder the features are kept in, that of the fits by default; the first time takes about a minute.
     random_state : draws the split and learns the features.
 
     Returns
@@ -30,7 +28,7 @@ def cifar10_features(cache: Path = CACHE, random_state: int = 0) -> Bunch:
     ``DESCR``.
     """
     model = KMeansPatches(random_state=random_state)
-    return Store(cache).get(
+    return Store(cache or cache_folder()).get(
         ("cifar10", "features"),
         {"model": repr(model), "random_state": random_state},
         lambda: _computed(model, random_state),

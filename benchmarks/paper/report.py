@@ -89,9 +89,9 @@ def _overview(found: Mapping[str, Tables]) -> list[str]:
     parts = [
         "## Beside the paper",
         "Cut within 1 point of the full model, and the difference of the test score to the full model's in points. "
-        "*Our best* and *best peer* are the methods that cost least on the validation rows of the first split, which "
-        "every method was run on. *More than the paper's*: by how many points of the full model's cost the cut before "
-        "it is larger.",
+        "*Our best* and *best peer* are the methods that cost least on the validation rows of the first split, of "
+        "those that were run. *More than the paper's*: by how many points of the full model's cost the cut before it "
+        "is larger.",
         _markdown(beside_paper(found)),
         "## Cost at equal accuracy",
         "Cheapest system within 1 point of the full model on validation rows: cut on test rows with its interval, and "
@@ -107,7 +107,9 @@ def _overview(found: Mapping[str, Tables]) -> list[str]:
             f"## The {CHAMPION} against other methods",
             "At every budget of the grid, on every data set and split where both were run and it is kept what their "
             "systems answered on each test row: systems chosen on validation rows; won or lost when the paired "
-            "interval of the difference on test excludes 0. *Only*: one of the two has no system so cheap.",
+            "interval of the difference on test excludes 0. *Only*: one of the two has no system so cheap. Budgets of "
+            f"a split share their rows. The {CHAMPION} was built while some of these duels were looked at, "
+            "DIFFERENCES.md says which; on `digits` nothing was.",
             _markdown(duels(every)),
             "The same by data set, won / even / lost:",
             _markdown(duels_by_data(every)),

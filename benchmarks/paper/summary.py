@@ -254,11 +254,3 @@ def _told(best: pd.Series | None, named: bool = False) -> str:
 def _more(best: pd.Series | None, paper: float) -> str:
     """Points of the full model's cost."""
     return "" if best is None else f"{100 * (best.cut - paper):+.0f}"
-
-
-def _of(near: pd.DataFrame, accounting: str, methods: Sequence[str], named: bool = False) -> str:
-    mine = near[(near.accounting == accounting) & near.method.isin(methods)]
-    if not len(mine):
-        return "not run"
-    best = mine.loc[mine.validation_cost.idxmin()]
-    return f"{best.method}: {_cell(best)}" if named else _cell(best)
