@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 PENALTY_CONSTRAINT = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"}), "array-like"]
 """What ``cost_penalty`` may be, in scikit-learn's words."""
+JOBS_CONSTRAINT = [
+    Interval(Integral, None, -1, closed="right"),
+    Interval(Integral, 1, None, closed="left"),
+    None,
+]
+"""What ``n_jobs`` may be: 0 would fail in the midst of a fit."""
 
 
 def numbers(name: str, given: Any, upper: float = np.inf) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,6 +26,7 @@ from sparing._progress import Progress
 from sparing._race import Race, Task
 from sparing._routed import ENCODE_TEXT, Training, text_named
 from sparing._rows import take_rows
+from sparing._settings import JOBS_CONSTRAINT
 from sparing._wishes import Wishes
 from sparing.costs import FeatureCosts, resolve_costs
 from sparing.frontier import Frontier
@@ -117,7 +118,7 @@ class BudgetedClassifier(FrontierClassifier):
         "guarantee": [Guarantee, Real, None],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": JOBS_CONSTRAINT,
         "verbose": ["verbose"],
     }
 

@@ -4,14 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from sparing import FeatureCosts
-from sparing.cascade import gaps
+from sparing import CascadeClassifier, FeatureCosts
+from sparing.cascade import gaps, learning, paths
 from sparing.cascade.exits import pareto, trace
 from sparing.cascade.gaps import Gap, Prefixes, bridge, widest_gap
 from sparing.cascade.judges import Judge, NetworkJudge
 from sparing.cascade.offers import Offers
-from sparing.cascade.paths import judged_paths
+from sparing.cascade.paths import Path, judged_paths
 
 N = 3000
 RNG = np.random.default_rng(0)
@@ -88,14 +89,33 @@ def test_patience_ends(monkeypatch):
     assert own.n_asked <= before + 2
 
 
-def test_paths_have_the_bridge_if_there_may_be_so_many_stages():
+def test_a_bridge_is_a_path_whose_stages_all_stay(monkeypatch):
+    monkeypatch.setattr(paths, "bridge", lambda *_: Prefixes([0, 1, 2, 3], [1, 2, 3]))
     heard = []
-    paths = judged_paths(judge(), 3, 0.0, heard.append)
-    assert [path.whole for path in paths] == [
-        False,
-        False,
-    ]  # the search itself began with the measurement
-    assert "far apart" not in heard[-1]
+    found = judged_paths(judge(), 3, 0.0, heard.append)
+    assert [path.whole for path in found] == [False, False, True]
+    assert (found[2].order, found[2].few, found[2].every) == ([0, 1, 2, 3], [1, 2, 3], [1, 2, 3])
+    assert "far apart" in heard[-1]
+    # Not where so many stages may not be.
+    assert len(judged_paths(judge(), 2, 0.0, heard.append)) == 2
+
+
+def test_a_cascade_fits_a_bridge_and_small_budgets_get_it(monkeypatch):
+    # The search begins with the test, as a price of cost would have it; without a bridge nothing is cheaper.
+    first = Path([2, 0, 1, 3], [1], [1])
+    whole = Path([0, 1, 2, 3], [1, 2], [1, 2], whole=True)
+    costs, least = [1.0, 1.0, 20.0, 1.0], {}
+    for name, some in {"without": [first], "with": [first, whole]}.items():
+        monkeypatch.setattr(learning, "judged_paths", lambda *_, some=some: some)
+        clf = CascadeClassifier(
+            LogisticRegression(), feature_costs=costs, stage_estimator="own", cv=3, random_state=0
+        ).fit(LOGITS[:900], Y[:900])
+        least[name] = clf.frontier_.costs.min()
+    assert least == pytest.approx({"without": 20, "with": 1}, abs=0.1)
+    small = clf.at(budget=6)
+    assert [stage.columns.tolist() for stage in small.stages_[:-1]] == [[0], [0, 1]]
+    assert small.order_[0] == ["0"]
+    assert small.score(LOGITS[900:], Y[900:]) > 0.7
 
 
 def test_rows_alike_have_one_doubt_whichever_network_judges_them():

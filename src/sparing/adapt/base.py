@@ -18,7 +18,7 @@ from sparing._cuts import threshold_cuts
 from sparing._full_model import FullModel
 from sparing._losses import full_loss
 from sparing._routed import Training
-from sparing._settings import PENALTY_CONSTRAINT, numbers, penalties
+from sparing._settings import JOBS_CONSTRAINT, PENALTY_CONSTRAINT, numbers, penalties
 from sparing._two_level import TwoLevelClassifier
 from sparing.system import Stage, System
 
@@ -55,7 +55,7 @@ class AdaptClassifier(TwoLevelClassifier):
         "tol": [Interval(Real, 0, None, closed="left")],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": JOBS_CONSTRAINT,
         "verbose": ["verbose"],
     }
 

@@ -25,7 +25,7 @@ from sparing._full_model import FullModel, default_full_model, is_legacy
 from sparing._full_predictor import encode
 from sparing._routed import RoutedClassifier, Training, text_named
 from sparing._rows import take_rows
-from sparing._settings import PENALTY_CONSTRAINT, penalties
+from sparing._settings import JOBS_CONSTRAINT, PENALTY_CONSTRAINT, penalties
 from sparing.baselines._pruned_forest import PrunedForest, has_seen, held_out, out_of_bag
 from sparing.baselines._pruning import ForestPruning
 from sparing.baselines._pruning_closure import Closure, Solution, cut_path, dual_path
@@ -133,7 +133,7 @@ class BudgetPruneClassifier(RoutedClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": JOBS_CONSTRAINT,
         "verbose": ["verbose"],
     }
 

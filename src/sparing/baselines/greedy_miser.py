@@ -6,7 +6,6 @@ It is Adapt-Gbrt's booster with a bound of 0 on the allocation (Xu, Weinberger a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from sparing._alternation import History
 from sparing._boosted import BoostedClassifier, prefixes, round_history
 from sparing._full_model import FullModel
 from sparing._routed import Training
-from sparing._settings import PENALTY_CONSTRAINT
+from sparing._settings import JOBS_CONSTRAINT, PENALTY_CONSTRAINT
 from sparing.engines.boosted_parts import BoostedPair, BoostedPredictor
 from sparing.system import Stage, System
 
@@ -70,7 +69,7 @@ class GreedyMiserClassifier(BoostedClassifier):
         **BoostedClassifier._boosting_constraints,
         "cost_penalty": PENALTY_CONSTRAINT,
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": JOBS_CONSTRAINT,
         "verbose": ["verbose"],
     }
 

@@ -21,7 +21,7 @@ from sparing._alternation import Problem, column_mask
 from sparing._full_model import FullModel
 from sparing._losses import full_loss
 from sparing._routed import Training
-from sparing._settings import PENALTY_CONSTRAINT, numbers, penalties
+from sparing._settings import JOBS_CONSTRAINT, PENALTY_CONSTRAINT, numbers, penalties
 from sparing._two_level import AUTO_SHARE, TwoLevelClassifier
 from sparing.baselines._l1_supports import SupportSolver, Tried, thresholded
 from sparing.costs import FeatureCosts
@@ -122,7 +122,7 @@ class L1GateClassifier(TwoLevelClassifier):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": JOBS_CONSTRAINT,
         "verbose": ["verbose"],
     }
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparing._choice import CAUTION
 from sparing._full_model import FullModel, default_full_model
 from sparing._routed import RoutedClassifier, Training
+from sparing._settings import JOBS_CONSTRAINT
 from sparing.cascade.given import given_stages
 from sparing.cascade.kinds import asked_kinds
 from sparing.cascade.learning import CascadeLearner
@@ -126,11 +127,7 @@ class CascadeClassifier(RoutedClassifier):
         "round_trip_price": [Interval(Real, 0, None, closed="left")],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
-        "n_jobs": [
-            Interval(Integral, None, -1, closed="right"),
-            Interval(Integral, 1, None, closed="left"),
-            None,
-        ],
+        "n_jobs": JOBS_CONSTRAINT,
         "verbose": ["verbose"],
     }
 
