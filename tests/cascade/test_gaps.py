@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sparing import CascadeClassifier, FeatureCosts
 from sparing.cascade import gaps, learning, paths
 from sparing.cascade.exits import pareto, trace
-from sparing.cascade.gaps import Gap, Prefixes, bridge, widest_gap
+from sparing.cascade.gaps import Gap, Prefixes, bridges
 from sparing.cascade.judges import Judge, NetworkJudge
 from sparing.cascade.offers import Offers
 from sparing.cascade.paths import Path, judged_paths
@@ -49,10 +49,7 @@ def errors(own, stages, budgets):
 
 def test_a_gap_is_bridged_by_what_tells_rows_apart():
     own = judge()
-    gap = widest_gap(own, [START])
-    assert (gap.length, gap.low) == (1, pytest.approx(1))
-    assert gap.high > 10
-    found = bridge(own, [START])
+    (found,) = bridges(own, [START])
     assert found.order == [0, 1, 2, 3]
     assert found.lengths == [1, 2, 3]
     budgets = [5, 8]
@@ -70,7 +67,37 @@ def test_a_gap_is_bridged_by_what_tells_rows_apart():
     ],
 )
 def test_where_nothing_is_missing_or_to_be_had_there_is_no_bridge(prices, known):
-    assert bridge(judge(prices), known) is None
+    assert bridges(judge(prices), known) == []
+
+
+@pytest.mark.parametrize(
+    ("prices", "start", "first", "lengths"),
+    [
+        # Both cheap columns, and a stage with one of them alone; then the stages there were.
+        ((1, 1, 20, 1), Prefixes([2, 0, 1, 3], [1, 2]), {0, 1}, [1, 2, 3]),
+        # Only one of them is cheap.
+        ((1, 15, 20, 1), Prefixes([2, 0, 1, 3], [1, 2]), {0}, [1, 2]),
+        # It is a part of the first stage anyway.
+        ((1, 15, 20, 1), Prefixes([2, 0, 1, 3], [2, 3]), {0}, [1, 2, 3]),
+        # What is free needs no purchase: the measurement is bought on top.
+        ((0, 1, 20, 1), Prefixes([1, 0, 2], [1, 2]), {0}, [0, 1, 2]),
+    ],
+)
+def test_who_can_pay_for_less_than_the_cheapest_stage_gets_something(prices, start, first, lengths):
+    own = judge(prices)
+    cheapest = own.offers.price(start.order[: start.lengths[0]])
+    found = bridges(own, [start])[0]
+    assert (set(found.order[: len(first)]), found.lengths) == (first, lengths)
+    assert errors(own, found, [cheapest / 2])[0] < 0.4
+    with pytest.raises(ValueError, match="empty"):
+        errors(own, start, [cheapest / 2])
+
+
+def test_a_cheap_beginning_or_no_cheaper_column_is_no_gap():
+    # The first stage costs a twentieth of everything.
+    assert bridges(judge((1, 1, 20, 1)), [Prefixes([0, 1, 2, 3], [1, 2, 3])]) == []
+    # Whatever there is costs as much.
+    assert bridges(judge((5, 5, 5, 5)), [Prefixes([2, 0, 1, 3], [1, 2, 3, 4])]) == []
 
 
 def test_what_a_stage_behind_the_gap_has_anyway_is_not_bought_twice():
@@ -81,16 +108,19 @@ def test_what_a_stage_behind_the_gap_has_anyway_is_not_bought_twice():
 
 def test_patience_ends(monkeypatch):
     monkeypatch.setattr(gaps, "_PATIENCE", 0)
-    own = judge(patience=60)
-    widest_gap(own, [START])
-    before = own.n_asked
-    bridge(own, [START])
+    asked = {}
+    for patience in (60, np.inf):
+        own = judge(patience=patience)
+        own.scores(*START)
+        before = own.n_asked
+        bridges(own, [START])
+        asked[patience] = own.n_asked - before
     # One candidate is looked at, with a stage of its own and one behind the gap, and then no other.
-    assert own.n_asked <= before + 2
+    assert asked[60] <= 2 < asked[np.inf]
 
 
 def test_a_bridge_is_a_path_whose_stages_all_stay(monkeypatch):
-    monkeypatch.setattr(paths, "bridge", lambda *_: Prefixes([0, 1, 2, 3], [1, 2, 3]))
+    monkeypatch.setattr(paths, "bridges", lambda *_: [Prefixes([0, 1, 2, 3], [1, 2, 3])])
     heard = []
     found = judged_paths(judge(), 3, 0.0, heard.append)
     assert [path.whole for path in found] == [False, False, True]

@@ -1,8 +1,10 @@
-"""Budgets between two stages that are far apart: cheap purchases that tell the rows in between apart.
+"""Budgets that a frontier has nothing for: below its cheapest stage, and between two stages that are far apart.
 
 A question with two answers leaves groups of rows that are equally doubtful. They are answered or sent on together, and
 a frontier has nothing between the two costs, however far these are apart. A price η does not see what is missing there:
-it takes one end of a gap or the other. What is bought in a gap is therefore chosen by the errors at budgets in it.
+it takes one end of a gap or the other. Nor does it begin with one column where three together say far more for little
+on top, so that who can pay for one only has nothing. What is bought in a gap is therefore chosen by the errors at
+budgets in it.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from sparing.cascade.judges import Judge
 _WIDE, _DEEP = 0.1, 0.005
 """Neighbours of a frontier have a gap between them when their costs differ by this share of the full model's, and their
 errors by as much as this. Where a frontier is nearly flat nothing is missing."""
+_LOWEST = 0.05
+"""A frontier begins with a gap when all of it costs more than this share of the full model's cost."""
 _CHEAP = 0.5
 """What is bought in a gap costs at most this share of it, or too few rows could go on."""
 _BUDGETS = 5
@@ -50,18 +54,23 @@ class Gap:
     stages : those of the system at the lower end.
     length : prefix that its dearest rows have bought.
     low, high : the costs.
+    ground : where there is no lower end, the length of the shortest prefix that has columns: from there on every
+        purchase makes a stage.
     """
 
     stages: Prefixes
     length: int
     low: float
     high: float
+    ground: int | None = None
 
     def bridged(self, bought: Sequence[int]) -> Prefixes:
         """The stages with some purchases after the prefix, and a stage that has them."""
         before = self.stages.order[: self.length]
         rest = [o for o in self.stages.order[self.length :] if o not in bought]
         first = [length for length in self.stages.lengths if length <= self.length]
+        if self.ground is not None:
+            first = [*range(self.ground, len(bought))]
         behind = [length for length in self.stages.lengths if length > self.length][:_BEHIND]
         # A prefix has what was bought in the gap on top, but for what it had anyway.
         longer = [n + len(set(bought) - set(self.stages.order[:n])) for n in behind]
@@ -71,24 +80,60 @@ class Gap:
         )
 
 
-def bridge(judge: Judge, known: Sequence[Prefixes]) -> Prefixes | None:
-    """Stages for budgets in the widest gap of what is known; None where no gap is wide, or nothing helps.
+Frontier = Sequence[tuple[Prefixes, Choice]]
+"""Choices that no other one beats, the cheapest first, each with the stages it belongs to."""
+
+
+def bridges(judge: Judge, known: Sequence[Prefixes]) -> list[Prefixes]:
+    """Stages for budgets below all that is known, and for those in the widest gap of it, where this helps.
 
     Parameters
     ----------
     judge : of orders.
     known : stages that there are.
     """
-    gap = widest_gap(judge, known)
-    if gap is None:
-        return None
+    traced = [(stages, choice) for stages in known for choice in _traced(judge, stages)]
+    # Each choice with the stages it belongs to, the non-dominated ones only.
+    stages_of = {id(choice): stages for stages, choice in traced}
+    frontier = [(stages_of[id(c)], c) for c in pareto(choice for _, choice in traced)]
+    found = list[Prefixes]()
+    for gap in (lowest_gap(judge, frontier), widest_gap(judge, frontier)):
+        bought = None if gap is None else _purchases(judge, gap)
+        if gap is not None and bought is not None:
+            found.append(gap.bridged(bought))
+    return found
+
+
+def lowest_gap(judge: Judge, frontier: Frontier) -> Gap | None:
+    """The gap below the cheapest system, if that is dear."""
+    stages, cheapest = frontier[0]
+    dear = stages.lengths and cheapest.cost > _LOWEST * judge.full_cost
+    return Gap(stages, 0, 0.0, cheapest.cost, judge.offers.first) if dear else None
+
+
+def widest_gap(judge: Judge, frontier: Frontier) -> Gap | None:
+    """The widest gap between neighbours, if it is wide and more could be bought at its lower end."""
+    gaps = list[Gap]()
+    for (stages, left), (_, right) in pairwise(frontier):
+        last = int(np.flatnonzero(left.shares)[-1])
+        wide = right.cost - left.cost > _WIDE * judge.full_cost
+        if wide and left.error - right.error > _DEEP and last < len(stages.lengths):
+            gaps.append(Gap(stages, stages.lengths[last], left.cost, right.cost))
+    return max(gaps, key=lambda gap: gap.high - gap.low, default=None)
+
+
+def _purchases(judge: Judge, gap: Gap) -> list[int] | None:
+    """Offers that are bought in a gap; None where nothing helps or all is too dear."""
     if np.isfinite(judge.patience):
         judge.patience = judge.n_asked + _PATIENCE
-    offers, bought = judge.offers, list[int]()
-    least = _missed(judge, gap, bought)
-    best = bought
+    offers, bought, best = judge.offers, list[int](), None
+    before, left = gap.stages.order[: gap.length], gap.stages.order[gap.length :]
+    if gap.ground:  # nobody is answered at any budget in the gap
+        least = 1.0
+    else:
+        least = _missed(judge, gap, bought)
+        best = None if gap.ground is None else bought  # columns that cost nothing
     while len(bought) < _PURCHASES:
-        before, left = gap.stages.order[: gap.length], gap.stages.order[gap.length :]
         marginal = offers.marginal([*before, *bought])
         spent = offers.price([*before, *bought]) - offers.price(before)
         cheap = _CHEAP * (gap.high - gap.low) - spent
@@ -103,24 +148,7 @@ def bridge(judge: Judge, known: Sequence[Prefixes]) -> Prefixes | None:
         # One purchase may tell nothing without the next.
         if missed < least:
             best, least = bought, missed
-    return gap.bridged(best) if best else None
-
-
-def widest_gap(judge: Judge, known: Sequence[Prefixes]) -> Gap | None:
-    """The widest gap between neighbours of a frontier, if it is wide and more could be bought at its lower end."""
-    found = dict[int, tuple[Prefixes, Choice]]()
-    for stages in known:
-        for choice in _traced(judge, stages):
-            found[id(choice)] = stages, choice
-    frontier = pareto(choice for _, choice in found.values())
-    gaps = list[Gap]()
-    for left, right in pairwise(frontier):
-        stages, _ = found[id(left)]
-        last = int(np.flatnonzero(left.shares)[-1])
-        wide = right.cost - left.cost > _WIDE * judge.full_cost
-        if wide and left.error - right.error > _DEEP and last < len(stages.lengths):
-            gaps.append(Gap(stages, stages.lengths[last], left.cost, right.cost))
-    return max(gaps, key=lambda gap: gap.high - gap.low, default=None)
+    return best
 
 
 def _missed(judge: Judge, gap: Gap, bought: Sequence[int]) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from sparing._routed import Training
 from sparing._rows import take_rows
 from sparing.cascade.exits import StageScores, price_grid
-from sparing.cascade.gaps import Prefixes, bridge
+from sparing.cascade.gaps import Prefixes, bridges
 from sparing.cascade.judges import Judge
 from sparing.cascade.kernel_path import kernel_order
 from sparing.cascade.offers import Offers
@@ -93,10 +93,11 @@ def judged_paths(judge: Judge, most: int, trip: float, report: Callable[[str], N
         cheaper_path(judge, cheaper, low, most),
     ]
     with one_thread():
-        bridging = bridge(judge, [Prefixes(path.order, path.few) for path in paths])
-    if bridging is not None and len(bridging.lengths) <= most:
-        report("an order for budgets between stages that are far apart")
-        paths.append(Path(*bridging, bridging.lengths, whole=True))
+        found = bridges(judge, [Prefixes(path.order, path.few) for path in paths])
+    for bridging in found:
+        if len(bridging.lengths) <= most:
+            report("an order for budgets below all stages, or between stages that are far apart")
+            paths.append(Path(*bridging, bridging.lengths, whole=True))
     return paths
 
 
