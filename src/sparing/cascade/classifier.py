@@ -41,8 +41,9 @@ class CascadeClassifier(RoutedClassifier):
     the columns it has, and the last stage is the full model. Exits are tuned together on out-of-fold scores; one fit
     holds the whole frontier: :meth:`at` and :meth:`staged_systems` give other points of it without fitting anything.
     What is best within a point of the full model is not what is best for little money, so a second order with a few
-    stages is found for about half the cost; a small budget may get these stages. Where a cheap stage tells few rows
-    apart, a third order has something for budgets between its cost and that of the next.
+    stages is found for about half the cost; a small budget may get these stages. Budgets for which these two have
+    nothing get orders of their own: those below the cheapest stage, where that is dear, and those between a cheap
+    stage that tells few rows apart and the next.
 
     Parameters
     ----------

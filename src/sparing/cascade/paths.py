@@ -2,9 +2,9 @@
 
 The best order for a point of loss begins with columns that say much together, and has poor stages below half of its
 cost. A second order is therefore made for about half the cost: on Letters' held-out rows, budgets of a tenth to a fifth
-of the full model's cost gain 2 to 8 points of accuracy by it. Where the two leave a wide gap, because a cheap stage
-tells few rows apart, a third one bridges it (``gaps.py``): on one split of ann-thyroid budgets of a tenth to a third of
-the full model's cost gain 1 to 6 points.
+of the full model's cost gain 2 to 8 points of accuracy by it. Where the two begin late, or leave a wide gap because a
+cheap stage tells few rows apart, further ones bridge it (``gaps.py``): on one split of ann-thyroid budgets of a tenth
+to a third of the full model's cost gain 1 to 6 points.
 """
 
 from __future__ import annotations
