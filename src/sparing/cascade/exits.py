@@ -233,6 +233,9 @@ def trace(scores: StageScores, n: int = 60) -> list[Choice]:
 
     nobody = (-np.inf,) * len(scores.doubts)
     add([*_corners(scores, n), nobody])
+    # The cheapest there is: everybody is answered by the first stage, however little that is worth.
+    cheapest = min(found.values(), key=lambda choice: choice.cost)
+    add([(np.inf, *cheapest.thresholds[1:])])
     largest = float(scores.costs.max()) or 1.0
     for left, right in pairwise(pareto(found.values())):
         n_between = max(_BETWEEN, round((right.cost - left.cost) / (_GAP * largest)))

@@ -22,7 +22,7 @@ from sparing.cascade.judges import Judge
 _WIDE, _DEEP = 0.1, 0.005
 """Neighbours of a frontier have a gap between them when their costs differ by this share of the full model's, and their
 errors by as much as this. Where a frontier is nearly flat nothing is missing."""
-_LOWEST = 0.05
+LOWEST = 0.05
 """A frontier begins with a gap when all of it costs more than this share of the full model's cost."""
 _CHEAP = 0.5
 """What is bought in a gap costs at most this share of it, or too few rows could go on."""
@@ -107,7 +107,7 @@ def bridges(judge: Judge, known: Sequence[Prefixes]) -> list[Prefixes]:
 def lowest_gap(judge: Judge, frontier: Frontier) -> Gap | None:
     """The gap below the cheapest system, if that is dear."""
     stages, cheapest = frontier[0]
-    dear = stages.lengths and cheapest.cost > _LOWEST * judge.full_cost
+    dear = stages.lengths and cheapest.cost > LOWEST * judge.full_cost
     return Gap(stages, 0, 0.0, cheapest.cost, judge.offers.first) if dear else None
 
 

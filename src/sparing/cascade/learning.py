@@ -19,6 +19,7 @@ from sparing.cascade.chains import Chain, Learnt
 from sparing.cascade.choosing import Candidates, Kind, best_kinds
 from sparing.cascade.differences import with_differences_if_better
 from sparing.cascade.exits import StageScores, telling_prices, wider
+from sparing.cascade.gaps import LOWEST
 from sparing.cascade.inputs import NetworkInputs
 from sparing.cascade.judges import small
 from sparing.cascade.judging import judge_for
@@ -163,6 +164,7 @@ class CascadeLearner:
         # Interrupted, the last ones may be missing.
         places = dict(zip(every, range(len(models.predictors)), strict=False))
         chains, known = list[Chain](), set[bytes]()
+        cheaper = wanted[min(1, len(wanted) - 1)][0]
         for (path, lengths), own in zip(wanted, masks, strict=True):
             ready = [k for k, mask in enumerate(own) if mask.tobytes() in places]
             stages = [places[own[k].tobytes()] for k in ready]
@@ -178,20 +180,25 @@ class CascadeLearner:
                 kept = drop_stages(scores, prices, self._most, self._trip)
             else:
                 kept = self._earning(scores)
-            bought = {own[ready[k]].tobytes() for k in kept[:-1]}
-            if chains and bought <= known:
-                continue
-            known |= bought
-            ends = [0, *(lengths[ready[k]] for k in kept[:-1])]
-            chains.append(
-                Chain(
-                    models.name,
-                    [offers.stage_name(path.order, *some) for some in pairwise(ends)],
-                    tuple(fitted[k] for k in kept[:-1]),
-                    scores.only(kept),
-                    offers.in_words(path.order),
+            variants = [kept]
+            if path is cheaper and (below := _below(scores, kept)):
+                room = max(0, self._most - len(kept) + 1)
+                variants.append([*below[:room], *kept])
+            for variant in variants:
+                bought = {own[ready[k]].tobytes() for k in variant[:-1]}
+                if chains and bought <= known:
+                    continue
+                known |= bought
+                ends = [0, *(lengths[ready[k]] for k in variant[:-1])]
+                chains.append(
+                    Chain(
+                        models.name,
+                        [offers.stage_name(path.order, *some) for some in pairwise(ends)],
+                        tuple(fitted[k] for k in variant[:-1]),
+                        scores.only(variant),
+                        offers.in_words(path.order),
+                    )
                 )
-            )
         return chains, models.interrupted
 
     def _given(self, stages: Mapping[str, Booleans]) -> Learnt:
@@ -323,6 +330,15 @@ class CascadeLearner:
     def _earning(self, scores: StageScores) -> list[int]:
         """Positions of the stages that earn their place, the full model among them."""
         return drop_stages(scores, wider(telling_prices(scores)), self._most, self._trip)
+
+
+def _below(scores: StageScores, kept: Sequence[int]) -> list[int]:
+    """Positions of the stages that are cheaper than all that are kept, if these begin with a dear one.
+
+    A stage that does not earn its place still has an answer for those who cannot pay for more.
+    """
+    dear = scores.costs[kept[0]] > LOWEST * scores.costs[-1]
+    return list(range(kept[0])) if dear else []
 
 
 def _lengths(path: Path, kind: Kind) -> list[int]:
