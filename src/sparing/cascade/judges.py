@@ -30,7 +30,7 @@ from sparing.cascade.network import (
 )
 from sparing.cascade.offers import Offers
 
-_TREES = 60
+_TREES = 30
 """Trees of a small copy of a forest."""
 _MIXED = 4000
 """Held-out rows among which values are mixed up, at most: one model is asked once per group."""
