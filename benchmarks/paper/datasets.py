@@ -108,6 +108,12 @@ _FOREST_ET = {
     "adapt-gbrt-paper": {**_FOREST_PAPER, "share": [0.0025, 0.005]},
     "scikit-fallback": _FOREST_FALLBACK,
 }
+_FOREST_LAZY = {
+    "trees": [1],
+    "num_leaves": [31],
+    "learning_rate": [0.1],
+    "share": [0.00501, 0.01259, 0.03162, 0.07943, 0.19953, 0.50119],
+}
 # 400 columns are slow: few settings.
 _CIFAR_LIGHTGBM = {
     "trees": [1],
@@ -130,7 +136,7 @@ DATASETS = {
         200,
         family="forest",
         thinned={"adapt-lin": "quick"},
-        sweeps={"adapt-gbrt-paper": _FOREST_PAPER},
+        sweeps={"adapt-gbrt-paper": _FOREST_PAPER, "lightgbm-lazy": _FOREST_LAZY},
     ),
     "forest-et": DataSet(
         fetch_forest,
@@ -148,7 +154,7 @@ DATASETS = {
         200,
         splits=_FIVE,
         thinned=_SLOW,
-        sweeps=_FOREST_ET,
+        sweeps={**_FOREST_ET, "lightgbm-lazy": _FOREST_LAZY},
     ),
     # Classes 1 and 2 are sick, 93 of 100 patients are in class 3.
     "thyroid": DataSet(
