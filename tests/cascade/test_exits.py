@@ -190,3 +190,14 @@ def test_of_other_systems_those_stay_that_nobody_beats():
     known = [choice(2.0, 0.2), choice(4.0, 0.1), choice(5.0, 0.3)]
     others = [choice(1.0, 0.4), choice(2.0, 0.2), choice(3.0, 0.15), choice(3.5, 0.18)]
     assert unbeaten(others, known) == [others[0], others[2]]
+
+
+def test_the_frontier_begins_with_everybody_answered_by_the_first_stage():
+    # The first stage is hardly better than chance, so no price of cost asks for it.
+    rng = np.random.default_rng(0)
+    errors = rng.random((3, 400)) < np.array([[0.9], [0.1], [0.05]])
+    scores = StageScores.of(errors.astype(float), rng.random((2, 400)), np.array([1.0, 1.5, 50.0]))
+    choices = trace(scores)
+    assert (choices[0].cost, choices[0].shares) == (pytest.approx(1), (1.0, 0.0, 0.0))
+    # And goes on in small steps.
+    assert any(1.05 < choice.cost < 1.45 for choice in choices)

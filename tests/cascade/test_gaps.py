@@ -178,3 +178,28 @@ def test_rows_alike_have_one_doubt_whichever_network_judges_them():
     assert len(np.unique(own.stage(first)[1])) == 2
     np.testing.assert_allclose(own.settled(first)[1], 0.25)
     np.testing.assert_allclose(own.settled(both)[1], np.repeat([0.4, 0.1], 50))
+
+
+@pytest.mark.parametrize("n_stages", [None, 3, 2])
+def test_a_stage_that_earns_nothing_answers_who_cannot_pay_for_more(monkeypatch, n_stages):
+    weak_first = Path([1, 2, 0, 3], [1, 2], [1, 2])
+    monkeypatch.setattr(learning, "judged_paths", lambda *_: [weak_first])
+    clf = CascadeClassifier(
+        LogisticRegression(),
+        feature_costs=[1.0, 1.0, 1.0, 1.0],
+        stage_estimator="own",
+        n_stages=n_stages,
+        round_trip_price=5,
+        cv=3,
+        random_state=0,
+    ).fit(LOGITS[:900], Y[:900])
+    usual = clf.at(budget=2.5)
+    assert [stage.columns.tolist() for stage in usual.stages_[:-1]] == [[1, 2]]
+    if n_stages == 2:  # there is no room for it
+        assert clf.frontier_.costs.min() == pytest.approx(2)
+        return
+    assert clf.frontier_.costs.min() == pytest.approx(1)
+    small = clf.at(budget=1.5)
+    assert [stage.columns.tolist() for stage in small.stages_[:-1]] == [[1], [1, 2]]
+    assert small.acquisition_cost(LOGITS[900:]).mean() == pytest.approx(1.5, abs=0.1)
+    assert small.score(LOGITS[900:], Y[900:]) > 0.7

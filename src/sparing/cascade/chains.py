@@ -19,6 +19,7 @@ class Chain:
     names, predictors : of the stages.
     scores : of all stages, the full model last, on the training rows, out-of-fold.
     order : items in the order of purchase, None when the stages were given.
+    for_less : whether its systems are only for those who cannot pay for any of the chains before.
     """
 
     kind: str
@@ -26,6 +27,7 @@ class Chain:
     predictors: tuple[Any, ...]
     scores: StageScores
     order: list[list[str]] | None
+    for_less: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -180,11 +180,11 @@ class CascadeLearner:
                 kept = drop_stages(scores, prices, self._most, self._trip)
             else:
                 kept = self._earning(scores)
-            variants = [kept]
-            if path is cheaper and (below := _below(scores, kept)):
+            variants = [(kept, False)]
+            if path is cheaper and (dropped := _below(scores, kept)):
                 room = max(0, self._most - len(kept) + 1)
-                variants.append([*below[:room], *kept])
-            for variant in variants:
+                variants.append(([*dropped[:room], *kept], True))
+            for variant, for_less in variants:
                 bought = {own[ready[k]].tobytes() for k in variant[:-1]}
                 if chains and bought <= known:
                     continue
@@ -197,6 +197,7 @@ class CascadeLearner:
                         tuple(fitted[k] for k in variant[:-1]),
                         scores.only(variant),
                         offers.in_words(path.order),
+                        for_less,
                     )
                 )
         return chains, models.interrupted

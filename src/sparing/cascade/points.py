@@ -49,6 +49,9 @@ def frontier_of(
         ]
         system = System((*cheap, *full.stages), learnt.costs, training.classes)
         found = trace(chain.scores)
+        if chain.for_less:
+            least = min(seen, key=lambda choice: choice.cost)
+            found = [c for c in found if c.cost < least.cost and c.error > least.error]
         # Of the other chains only what the best one does not have.
         new = unbeaten(found, seen) if seen else found
         points += [_point(system, choice) for choice in new]
