@@ -97,17 +97,7 @@ _FOREST_PAPER = {
     "full_rate": [0.3, 0.6],
     "share": [0.001, 0.0025, 0.005, 0.01],
 }
-# Half of the stages of everybody else, each of which is fitted six times; the paper has no such f0.
-_FOREST_FALLBACK = {
-    "trees": [0.5],
-    "num_leaves": [31],
-    "cuts": [12],
-    "stages": [(0.05,), (0.1,), (0.2,), (0.05, 0.15), (0.1, 0.3), (0.05, 0.15, 0.35)],
-}
-_FOREST_ET = {
-    "adapt-gbrt-paper": {**_FOREST_PAPER, "share": [0.0025, 0.005]},
-    "scikit-fallback": _FOREST_FALLBACK,
-}
+_FOREST_ET = {"adapt-gbrt-paper": {**_FOREST_PAPER, "share": [0.0025, 0.005]}}
 _FOREST_LAZY = {
     "trees": [1],
     "num_leaves": [31],
