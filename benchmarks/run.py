@@ -91,7 +91,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="few rows, thin sweeps, small models")
     size.add_argument("--full", action="store_true", help="the sweeps of the paper's appendix")
-    parser.add_argument("--methods", default=",".join(METHODS), help="some of them, with commas")
+    parser.add_argument(
+        "--methods", default=",".join(METHODS), help=f"with commas, of {', '.join(METHODS)}"
+    )
     parser.add_argument("--splits", type=number, help="only the first so many splits")
     parser.add_argument("--jobs", type=number, default=cpu_count(), help="processes, all cores")
     parser.add_argument("--fresh", action="store_true", help="forget what the cache holds")

@@ -374,3 +374,29 @@ def test_a_small_budget_has_stages_of_its_own_in_a_bundle(two_orders, tmp_path):
     points = load(tmp_path / "two.sparing").frontier.points
     small = max((p for p in points if p.cost < 1.01), key=lambda p: p.score)
     assert np.array_equal(small.system.predict(rows), clf.at(budget=1.0).predict(rows))
+
+
+def test_a_tolerance_is_kept_by_the_least_of_cost_and_waiting():
+    rng = np.random.default_rng(0)
+    M = rng.normal(size=(600, 5))
+    high = M @ [5, 4, 3, 2, 1] > 0
+    trips = {}
+    for price in (0, 50):
+        clf = CascadeClassifier(
+            LogisticRegression(),
+            stage_estimator="own",
+            round_trip_price=price,
+            cv=3,
+            random_state=0,
+        ).fit(M, high)
+        trips[price] = clf.at(tolerance=0.05).route(M).mean()
+    assert trips[50] < trips[0] - 0.2
+
+
+@pytest.mark.parametrize("tolerance", [1, 1.5, -1, np.nan])
+def test_a_tolerance_is_a_difference_in_accuracy(tolerance):
+    clf = CascadeClassifier(
+        LogisticRegression(), stages=[[0]], stage_estimator="own", cv=2, random_state=0
+    ).fit(np.arange(80.0).reshape(40, 2), np.arange(40) % 2)
+    with pytest.raises(ValueError, match=r"between -1 and 1 \(one point is 0.01\)"):
+        clf.at(tolerance=tolerance)

@@ -49,7 +49,7 @@ def errors(own, stages, budgets):
 
 def test_a_gap_is_bridged_by_what_tells_rows_apart():
     own = judge()
-    (found,) = bridges(own, [START])
+    (found,) = bridges(own, [START], 9)
     assert found.order == [0, 1, 2, 3]
     assert found.lengths == [1, 2, 3]
     budgets = [5, 8]
@@ -67,7 +67,7 @@ def test_a_gap_is_bridged_by_what_tells_rows_apart():
     ],
 )
 def test_where_nothing_is_missing_or_to_be_had_there_is_no_bridge(prices, known):
-    assert bridges(judge(prices), known) == []
+    assert bridges(judge(prices), known, 9) == []
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_where_nothing_is_missing_or_to_be_had_there_is_no_bridge(prices, known)
 def test_who_can_pay_for_less_than_the_cheapest_stage_gets_something(prices, start, first, lengths):
     own = judge(prices)
     cheapest = own.offers.price(start.order[: start.lengths[0]])
-    found = bridges(own, [start])[0]
+    found = bridges(own, [start], 9)[0]
     assert (set(found.order[: len(first)]), found.lengths) == (first, lengths)
     assert errors(own, found, [cheapest / 2])[0] < 0.4
     with pytest.raises(ValueError, match="empty"):
@@ -95,9 +95,9 @@ def test_who_can_pay_for_less_than_the_cheapest_stage_gets_something(prices, sta
 
 def test_a_cheap_beginning_or_no_cheaper_column_is_no_gap():
     # The first stage costs a twentieth of everything.
-    assert bridges(judge((1, 1, 20, 1)), [Prefixes([0, 1, 2, 3], [1, 2, 3])]) == []
+    assert bridges(judge((1, 1, 20, 1)), [Prefixes([0, 1, 2, 3], [1, 2, 3])], 9) == []
     # Whatever there is costs as much.
-    assert bridges(judge((5, 5, 5, 5)), [Prefixes([2, 0, 1, 3], [1, 2, 3, 4])]) == []
+    assert bridges(judge((5, 5, 5, 5)), [Prefixes([2, 0, 1, 3], [1, 2, 3, 4])], 9) == []
 
 
 def test_what_a_stage_behind_the_gap_has_anyway_is_not_bought_twice():
@@ -113,21 +113,32 @@ def test_patience_ends(monkeypatch):
         own = judge(patience=patience)
         own.scores(*START)
         before = own.n_asked
-        bridges(own, [START])
+        bridges(own, [START], 9)
         asked[patience] = own.n_asked - before
     # One candidate is looked at, with a stage of its own and one behind the gap, and then no other.
     assert asked[60] <= 2 < asked[np.inf]
 
 
 def test_a_bridge_is_a_path_whose_stages_all_stay(monkeypatch):
-    monkeypatch.setattr(paths, "bridges", lambda *_: [Prefixes([0, 1, 2, 3], [1, 2, 3])])
+    asked = []
+    monkeypatch.setattr(
+        paths,
+        "bridges",
+        lambda *args: asked.append(args[2]) or [Prefixes([0, 1, 2, 3], [1, 2, 3])],
+    )
     heard = []
     found = judged_paths(judge(), 3, 0.0, heard.append)
     assert [path.whole for path in found] == [False, False, True]
     assert (found[2].order, found[2].few, found[2].every) == ([0, 1, 2, 3], [1, 2, 3], [1, 2, 3])
     assert "far apart" in heard[-1]
-    # Not where so many stages may not be.
-    assert len(judged_paths(judge(), 2, 0.0, heard.append)) == 2
+    assert asked == [3]
+
+
+def test_bridges_have_no_more_stages_than_there_may_be():
+    assert bridges(judge(), [START], 2) == []  # it would need three
+    late = Prefixes([2, 0, 1, 3], [1, 2])
+    (found, *_) = bridges(judge(), [late], 2)
+    assert found.lengths == [1, 2]  # of three the cheaper ones
 
 
 def test_a_cascade_fits_a_bridge_and_small_budgets_get_it(monkeypatch):
@@ -195,10 +206,11 @@ def test_a_stage_that_earns_nothing_answers_who_cannot_pay_for_more(monkeypatch,
     ).fit(LOGITS[:900], Y[:900])
     usual = clf.at(budget=2.5)
     assert [stage.columns.tolist() for stage in usual.stages_[:-1]] == [[1, 2]]
-    if n_stages == 2:  # there is no room for it
-        assert clf.frontier_.costs.min() == pytest.approx(2)
+    if n_stages == 2:  # it takes the place of the other
+        small = clf.at(budget=1)
+        assert [stage.columns.tolist() for stage in small.stages_[:-1]] == [[1]]
         return
-    assert clf.frontier_.costs.min() == pytest.approx(1)
+    assert clf.frontier_.costs.min() == 1
     small = clf.at(budget=1.5)
     assert [stage.columns.tolist() for stage in small.stages_[:-1]] == [[1], [1, 2]]
     assert small.acquisition_cost(LOGITS[900:]).mean() == pytest.approx(1.5, abs=0.1)

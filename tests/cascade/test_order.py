@@ -143,10 +143,20 @@ def test_stages_that_earn_nothing_are_dropped(judge):
     assert len(drop_stages(scores, [0.05], n_stages=1)) <= 2
 
 
-def test_dear_round_trips_leave_fewer_stages(judge):
+@pytest.mark.parametrize("price", [10.0, 100.0])
+def test_dear_round_trips_are_made_by_fewer_rows(judge, price):
     scores = judge.scores([0, 2, 1, 3, 4])
-    lengths = [len(drop_stages(scores, [0.05], 10, price)) for price in (0.0, 100.0)]
-    assert lengths[1] < lengths[0]
+
+    def trips(stages):
+        part = scores.only(stages)
+        return part.weight @ part.answering(part.thresholds(0.05))
+
+    usual, fewer = (drop_stages(scores, [0.05], 10, p) for p in (0.0, price))
+    assert trips(fewer) < trips(usual) - 0.1
+    # What is kept is worth as much as any single stage and any two, waiting counted.
+    value = scores.only(fewer).value([0.05], price)
+    others = [[k, 5] for k in range(5)] + [[j, k, 5] for k in range(5) for j in range(k)]
+    assert value <= min(scores.only(o).value([0.05], price) for o in others) * 1.003
 
 
 def test_lengths_are_all_of_the_short_ones_and_few_of_the_long():

@@ -73,8 +73,8 @@ class CascadeClassifier(RoutedClassifier):
         :class:`~sparing.guarantees.Guarantee`.
     round_trip_price : float, default=0.0
         What every further stage of a row costs in time, in units of cost. It decides which stages are kept, of those
-        that are given only when ``n_stages`` allows fewer. It is not part of ``acquisition_cost``; prices that are
-        really paid per stage belong in ``FeatureCosts(call_price=…)``.
+        that are given only when ``n_stages`` allows fewer, and counts among the systems within a tolerance. It is not
+        part of ``acquisition_cost``; prices that are really paid per stage belong in ``FeatureCosts(call_price=…)``.
     cv : int, splitter or iterable, default=5
         Folds of all out-of-fold probabilities. An iterable of (train, test) keeps groups of rows together.
     random_state : int, RandomState or None, default=None
@@ -229,18 +229,37 @@ class CascadeClassifier(RoutedClassifier):
         """By how many standard errors a tolerance is kept."""
         return _FOUND_CAUTION if self.stages is None else CAUTION
 
+    def _within(self, tolerance: float) -> System:
+        """The system within a tolerance that costs least, what waiting is worth counted too."""
+        if not -1 < tolerance < 1:
+            raise ValueError(
+                f"tolerance is a difference in accuracy, between -1 and 1 (one point is 0.01), not {tolerance:g}."
+            )
+        frontier = self.frontier_
+        if self.round_trip_price:
+            n_gates = [len(point.system.stages) - self._n_full for point in frontier]
+            trips = [
+                np.minimum(np.arange(len(point.stage_rates)), n) @ point.stage_rates
+                for point, n in zip(frontier, n_gates, strict=True)
+            ]
+            waited = [
+                replace(point, cost=point.cost + self.round_trip_price * float(trip))
+                for point, trip in zip(frontier, trips, strict=True)
+            ]
+            frontier = replace(frontier, points=tuple(waited))
+        return frontier.pareto().at(tolerance=tolerance, caution=self._caution).system
+
     def _wished(self, tolerance: float) -> System:
         """The cheapest system within a tolerance, kept with caution; the best one when there is none."""
-        frontier = self.frontier_.pareto()
         try:
-            return frontier.at(tolerance=tolerance, caution=self._caution).system
+            return self._within(tolerance)
         except ValueError:
             warnings.warn(
                 f"tolerance={tolerance:g}: no system is so much better than the full model, so the best one is taken.",
                 UserWarning,
                 stacklevel=4,
             )
-            return frontier.at(budget=np.inf).system
+            return self.frontier_.pareto().at(budget=np.inf).system
 
     # -- the frontier -----------------------------------------------------------------------------
 
@@ -269,9 +288,11 @@ class CascadeClassifier(RoutedClassifier):
             A fitted copy.
         """
         check_is_fitted(self, "system_")
+        if tolerance is not None and budget is None:
+            return self._with_system(self._within(tolerance))
         best = self.frontier_.pareto()  # a stored cascade has these only
         try:
-            point = best.at(tolerance=tolerance, budget=budget, caution=self._caution)
+            point = best.at(tolerance=tolerance, budget=budget)
         except ValueError as error:
             if budget is None or tolerance is not None or np.isnan(budget):
                 raise

@@ -132,11 +132,15 @@ class StageScores:
         """Some thresholds with what they cost and miss."""
         stage = self.answering(thresholds)
         shares = np.bincount(stage, self.weight, minlength=len(self.costs))
-        losses = self.errors[stage, np.arange(len(stage))] - self.errors[-1]
+        shares = shares / shares.sum()
+        error = self.errors[stage, np.arange(len(stage))]
+        losses = error - self.errors[-1]
         return Choice(
             thresholds,
-            *self.cost_and_error(thresholds),
-            tuple((shares / shares.sum()).tolist()),
+            # By shares, so that who is answered by one stage pays its price to the last digit.
+            float(shares @ self.costs),
+            float(self.weight @ error),
+            tuple(shares.tolist()),
             mean_and_error(losses, self.weight)[1],
         )
 
@@ -152,12 +156,18 @@ class StageScores:
             tuple(self.by_doubt[k] for k in gates),
         )
 
-    def value(self, prices: Sequence[float]) -> float:
-        """How good these stages are: (error + η × cost) / η at the best thresholds, averaged over some prices η."""
+    def value(self, prices: Sequence[float], trip: float = 0.0) -> float:
+        """How good these stages are: (error + η × cost) / η at the best thresholds, averaged over some prices η.
+
+        What a round trip is worth is added for every stage after the first that a row enters. Thresholds know nothing
+        of it, as nobody pays it when they are tuned in the end.
+        """
         values = []
         for price in prices:
-            cost, error = self.cost_and_error(self.thresholds(price))
-            values.append(error / price + cost)
+            thresholds = self.thresholds(price)
+            cost, error = self.cost_and_error(thresholds)
+            trips = float(self.weight @ self.answering(thresholds)) if trip else 0.0
+            values.append(error / price + cost + trip * trips)
         return float(np.mean(values))
 
     def fair_value(self, prices: Sequence[float]) -> float:

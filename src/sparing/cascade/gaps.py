@@ -84,31 +84,56 @@ Frontier = Sequence[tuple[Prefixes, Choice]]
 """Choices that no other one beats, the cheapest first, each with the stages it belongs to."""
 
 
-def bridges(judge: Judge, known: Sequence[Prefixes]) -> list[Prefixes]:
-    """Stages for budgets below all that is known, and for those in the widest gap of it, where this helps.
+def bridges(judge: Judge, known: Sequence[Prefixes], most: int) -> list[Prefixes]:
+    """Stages for budgets below those that are known, and for those in the widest gap of these, where this helps.
 
     Parameters
     ----------
     judge : of orders.
-    known : stages that there are.
+    known : stages that there are, those for little money last.
+    most : stages at most.
     """
+    found = list[Prefixes]()
+    if lowest := lowest_gap(judge, known[-1]):
+        bought = _purchases(judge, lowest)
+        begun = [bought] if bought is not None else []
+        if bought and (better := _better_start(judge, lowest, bought[0])):
+            begun.append(better)
+        for order, lengths in map(lowest.bridged, begun):
+            found.append(Prefixes(order, lengths[:most]))
     traced = [(stages, choice) for stages in known for choice in _traced(judge, stages)]
     # Each choice with the stages it belongs to, the non-dominated ones only.
     stages_of = {id(choice): stages for stages, choice in traced}
     frontier = [(stages_of[id(c)], c) for c in pareto(choice for _, choice in traced)]
-    found = list[Prefixes]()
-    for gap in (lowest_gap(judge, frontier), widest_gap(judge, frontier)):
-        bought = None if gap is None else _purchases(judge, gap)
-        if gap is not None and bought is not None:
-            found.append(gap.bridged(bought))
+    if widest := widest_gap(judge, frontier):
+        bought = _purchases(judge, widest)
+        if bought and len((bridged := widest.bridged(bought)).lengths) <= most:
+            found.append(bridged)
     return found
 
 
-def lowest_gap(judge: Judge, frontier: Frontier) -> Gap | None:
-    """The gap below the cheapest system, if that is dear."""
-    stages, cheapest = frontier[0]
-    dear = stages.lengths and cheapest.cost > LOWEST * judge.full_cost
-    return Gap(stages, 0, 0.0, cheapest.cost, judge.offers.first) if dear else None
+def lowest_gap(judge: Judge, stages: Prefixes) -> Gap | None:
+    """The gap below the cheapest of some stages, if that is dear."""
+    if not stages.lengths:
+        return None
+    cheapest = judge.offers.price(stages.order[: stages.lengths[0]])
+    dear = cheapest > LOWEST * judge.full_cost
+    return Gap(stages, 0, 0.0, cheapest, judge.offers.first) if dear else None
+
+
+def _better_start(judge: Judge, gap: Gap, start: int) -> list[int]:
+    """A single purchase that costs more than another one and says more, the best of those; none if there is none."""
+    offers = judge.offers
+    alone = {
+        o: float(np.average(judge.stage(offers.mask([o]))[0], weights=judge.weight))
+        for o in gap.stages.order
+        if o == start
+        or (
+            offers.price([start]) < offers.price([o]) < gap.high and judge.n_asked <= judge.patience
+        )
+    }
+    best = min(alone, key=lambda o: alone[o])
+    return [] if best == start else [best]
 
 
 def widest_gap(judge: Judge, frontier: Frontier) -> Gap | None:

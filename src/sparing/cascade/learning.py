@@ -164,7 +164,6 @@ class CascadeLearner:
         # Interrupted, the last ones may be missing.
         places = dict(zip(every, range(len(models.predictors)), strict=False))
         chains, known = list[Chain](), set[bytes]()
-        cheaper = wanted[min(1, len(wanted) - 1)][0]
         for (path, lengths), own in zip(wanted, masks, strict=True):
             ready = [k for k, mask in enumerate(own) if mask.tobytes() in places]
             stages = [places[own[k].tobytes()] for k in ready]
@@ -181,9 +180,10 @@ class CascadeLearner:
             else:
                 kept = self._earning(scores)
             variants = [(kept, False)]
-            if path is cheaper and (dropped := _below(scores, kept)):
-                room = max(0, self._most - len(kept) + 1)
-                variants.append(([*dropped[:room], *kept], True))
+            if dropped := _below(scores, kept):
+                room = max(1, self._most - len(kept) + 1)
+                begun = [*dropped[:room], *kept[:-1]][: self._most]
+                variants.append(([*begun, kept[-1]], True))
             for variant, for_less in variants:
                 bought = {own[ready[k]].tobytes() for k in variant[:-1]}
                 if chains and bought <= known:

@@ -10,7 +10,7 @@ so; then, one by one, only where it helps.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -212,10 +212,7 @@ def drop_stages(
     kept = list(range(n))
 
     def value(stages: Sequence[int]) -> float:
-        part = scores.only(stages)
-        # A row answered by the k-th stage has waited for k more round trips.
-        delays = price * np.arange(len(stages))
-        return replace(part, costs=part.costs + delays).value(prices)
+        return scores.only(stages).value(prices, price)
 
     best = value(kept)
     while len(kept) > 1:
@@ -225,4 +222,23 @@ def drop_stages(
             break
         kept.remove(gone)
         best = min(best, found) if len(kept) - 1 <= n_stages else found
+    if price and np.isfinite(earns):
+        # Where trips are dear, two stages may be worth it only without each other.
+        few = added_stages(value, n, n_stages, earns)
+        kept = min(kept, few, key=value)
+    return kept
+
+
+def added_stages(
+    value: Callable[[Sequence[int]], float], n: int, n_stages: int, earns: float
+) -> list[int]:
+    """Positions of stages that are worth adding to the last of ``n``, one after the other."""
+    kept = [n - 1]
+    best = value(kept)
+    while len(kept) <= min(n_stages, n - 1):
+        tried = [(value(sorted([*kept, k])), k) for k in range(n - 1) if k not in kept]
+        found, new = min(tried)
+        if found > best * (1 - earns):
+            break
+        kept, best = sorted([*kept, new]), found
     return kept

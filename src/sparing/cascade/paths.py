@@ -93,11 +93,10 @@ def judged_paths(judge: Judge, most: int, trip: float, report: Callable[[str], N
         cheaper_path(judge, cheaper, low, most),
     ]
     with one_thread():
-        found = bridges(judge, [Prefixes(path.order, path.few) for path in paths])
+        found = bridges(judge, [Prefixes(path.order, path.few) for path in paths], most)
     for bridging in found:
-        if len(bridging.lengths) <= most:
-            report("an order for budgets below all stages, or between stages that are far apart")
-            paths.append(Path(*bridging, bridging.lengths, whole=True))
+        report("an order for budgets below all stages, or between stages that are far apart")
+        paths.append(Path(*bridging, bridging.lengths, whole=True))
     return paths
 
 
