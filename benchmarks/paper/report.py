@@ -109,7 +109,7 @@ def _overview(found: Mapping[str, Tables]) -> list[str]:
             "systems answered on each test row: systems chosen on validation rows; won or lost when the paired "
             "interval of the difference on test excludes 0. *Only*: one of the two has no system so cheap. Budgets of "
             f"a split share their rows. The {CHAMPION} was built while some of these duels were looked at, "
-            "DIFFERENCES.md says which; on `digits` nothing was.",
+            "DIFFERENCES.md says which; on `digits` only that it had no system at 5% of the cost.",
             _markdown(duels(every)),
             "The same by data set, won / even / lost:",
             _markdown(duels_by_data(every)),

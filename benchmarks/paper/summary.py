@@ -165,7 +165,7 @@ def fought(found: Mapping[str, Tables]) -> pd.DataFrame:
     if len(every):
         every["outcome"] = np.select(
             [every.alone == CHAMPION, every.alone == every.method, every.low > 0, every.high < 0],
-            ["only cascade", "only it", "won", "lost"],
+            ["only cascade", "only the other", "won", "lost"],
             "even",
         )
     return every
@@ -173,7 +173,7 @@ def fought(found: Mapping[str, Tables]) -> pd.DataFrame:
 
 def duels(every: pd.DataFrame) -> pd.DataFrame:
     """The champion against every method: budgets won, even, lost, over all data sets and splits."""
-    columns = ["won", "even", "lost", "only cascade", "only it"]
+    columns = ["won", "even", "lost", "only cascade", "only the other"]
     counts = every.groupby(["method", "outcome"]).size().unstack(fill_value=0)
     counts = counts.reindex(columns=columns, fill_value=0)
     counts["data sets"] = every.groupby("method")["data"].nunique()

@@ -231,7 +231,7 @@ class CascadeClassifier(RoutedClassifier):
 
     def _within(self, tolerance: float) -> System:
         """The system within a tolerance that costs least, what waiting is worth counted too."""
-        if abs(tolerance) >= 1:
+        if isinstance(tolerance, Real) and abs(tolerance) >= 1:
             raise ValueError(
                 f"tolerance is a difference in accuracy, between -1 and 1 (one point is 0.01), not {tolerance:g}."
             )
