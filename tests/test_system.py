@@ -384,6 +384,7 @@ def test_repr():
     extremes = repr(system.with_thresholds([-np.inf, np.inf])).splitlines()
     assert extremes[1].endswith(", sends everything on")
     assert extremes[2].endswith(", answers everything")
+    assert extremes[3].endswith(", nobody comes this far")
 
 
 def test_a_frame_with_other_columns_is_refused_with_the_difference():

@@ -280,11 +280,15 @@ class System:
         lines = [
             f"System: {counted(len(self.stages), 'stage')}, {len(self.classes)} classes, by {self.accounting}"
         ]
+        reached = True
         for index, stage in enumerate(self.stages):
             goes_on = "" if stage.gate is None else f", {_passes(stage.threshold)}"
+            if not reached:
+                goes_on = ", nobody comes this far"
             lines.append(
                 f"  {index} {stage.name}: {counted(bought[index].sum(), 'column')}, {prices[index]:.10g}{goes_on}"
             )
+            reached &= stage.gate is None or stage.threshold < np.inf
         return "\n".join(lines)
 
 
