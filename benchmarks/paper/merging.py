@@ -125,8 +125,8 @@ def _fits(found: Found, unit: Unit) -> int:
 class _Merging:
     """A run and what stands on disk.
 
-    ``anew`` are the units that come from the run, ``moved`` those of them that are not what was found before: pairs of
-    units that were compared before, and are the same now, need not be compared again.
+    ``anew`` are the units that come from the run. What they chose for a wish may be the same as before: two that were
+    compared before, and are the same now, need not be compared again.
     """
 
     def __init__(self, new: Found, old: Found, table: Mapping[str, Method]) -> None:
@@ -136,27 +136,25 @@ class _Merging:
         self.splits = {split for split, _ in self.anew}
         self._methods = {given: name for name, m in table.items() for given in m.gives}
         self.table = table
-        now, before = self._numbers(new), self._numbers(old)
-        self.moved = {u for u in self.anew if not _same(now.get(u, {}), before.get(u, {}))}
+        self._now, self._before = _numbers(new), _numbers(old)
 
     def is_new(self, row: Row, method: str = "") -> bool:
         """Whether the method of a row, or another one on the split of the row, comes from the run."""
         return self._unit(row, method) in self.anew
 
     def has_moved(self, row: Row, method: str = "") -> bool:
-        """Whether what it found is another thing than before."""
-        return self._unit(row, method) in self.moved
+        """Whether what was chosen for the wish of a row, by its method or another one, is another thing than before."""
+        wish = _wish({"accounting": ACCOUNTINGS[0], **row, "method": method or row["method"]})
+        now, before = self._now.get(wish), self._before.get(wish)
+        if now is None or before is None:
+            same = now is before
+        else:
+            same = np.allclose(now, before, DIGITS, 0)
+        return self.is_new(row, method) and not same
 
     def _unit(self, row: Row, method: str = "") -> Unit:
         given = method or row["method"]
         return row["split"], self._methods.get(given, given)
-
-    def _numbers(self, found: Found) -> dict[Unit, dict[tuple[Any, ...], tuple[float, float]]]:
-        """Test costs and scores of what was chosen, by wish, for every unit."""
-        out: dict[Unit, dict[tuple[Any, ...], tuple[float, float]]] = {}
-        for row in found.choices:
-            out.setdefault(self._unit(row), {})[_wish(row)] = row["cost"], row["score"]
-        return out
 
     def rows(self, name: str) -> Rows:
         """Rows of a table: each from where its unit comes from."""
@@ -244,8 +242,6 @@ def _wish(row: Row) -> tuple[Any, ...]:
     return row["split"], row["accounting"], row["method"], *asked
 
 
-def _same(one: Mapping[Any, tuple[float, float]], other: Mapping[Any, tuple[float, float]]) -> bool:
-    """Whether two runs chose systems of the same costs and scores for the same wishes."""
-    return one.keys() == other.keys() and all(
-        np.allclose(one[wish], other[wish], rtol=DIGITS, atol=0) for wish in one
-    )
+def _numbers(found: Found) -> dict[tuple[Any, ...], tuple[float, float]]:
+    """Test costs and scores of what was chosen, by wish."""
+    return {_wish(row): (row["cost"], row["score"]) for row in found.choices}
