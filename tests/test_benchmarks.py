@@ -400,6 +400,14 @@ def test_without_answers_only_fits_of_one_run_are_compared(harness, tmp_path):
     tables = write({"cascade": 1})
     assert duellists(tables) == {*boosted, "greedy-miser"}
     assert apart(tables) == set()
+    # It has a system for a budget now that it had none for: duels at other budgets stay.
+    path, budgets = tmp_path / "made-up.csv", set(tables.duels.budget)
+    rows = pd.read_csv(path)
+    known = (rows.method == "cascade") & (rows.budget == min(budgets))
+    rows[~known].to_csv(path, index=False)
+    tables = write({"cascade": 1})
+    assert set(tables.duels.budget) == budgets - {min(budgets)}
+    assert duellists(tables) == {*boosted, "greedy-miser"}
     # A method is another one now and the cascade is not: its duels go, those of the others stay.
     tables = write({"greedy-miser": 3}, cost=3)
     assert duellists(tables) == boosted
