@@ -408,6 +408,7 @@ def test_without_answers_only_fits_of_one_run_are_compared(harness, tmp_path):
     tables = write({"cascade": 1})
     assert set(tables.duels.budget) == budgets - {min(budgets)}
     assert duellists(tables) == {*boosted, "greedy-miser"}
+    write(FITS)
     # A method is another one now and the cascade is not: its duels go, those of the others stay.
     tables = write({"greedy-miser": 3}, cost=3)
     assert duellists(tables) == boosted
