@@ -215,3 +215,20 @@ def test_a_stage_that_earns_nothing_answers_who_cannot_pay_for_more(monkeypatch,
     assert [stage.columns.tolist() for stage in small.stages_[:-1]] == [[1], [1, 2]]
     assert small.acquisition_cost(LOGITS[900:]).mean() == pytest.approx(1.5, abs=0.1)
     assert small.score(LOGITS[900:], Y[900:]) > 0.7
+
+
+def test_an_order_whose_stages_another_one_has_dropped_is_kept(monkeypatch):
+    # The best order drops its first stage, which the cheaper one ends with.
+    first, cheaper = Path([1, 2, 0, 3], [1, 2], [1, 2]), Path([1, 0, 2, 3], [1], [1], whole=True)
+    monkeypatch.setattr(learning, "judged_paths", lambda *_: [first, cheaper])
+    clf = CascadeClassifier(
+        LogisticRegression(),
+        feature_costs=[1.0, 1.0, 1.0, 1.0],
+        stage_estimator="own",
+        round_trip_price=5,
+        cv=3,
+        random_state=0,
+    ).fit(LOGITS[:900], Y[:900])
+    stages = [[p.columns.tolist() for p in chain.predictors] for chain in clf._chains]
+    assert [[1, 2]] in stages
+    assert [[1]] in stages

@@ -188,7 +188,8 @@ class CascadeLearner:
                 bought = {own[ready[k]].tobytes() for k in variant[:-1]}
                 if chains and bought <= known:
                     continue
-                known |= bought
+                if not for_less:  # its stages serve other budgets in a chain of their own
+                    known |= bought
                 ends = [0, *(lengths[ready[k]] for k in variant[:-1])]
                 chains.append(
                     Chain(
