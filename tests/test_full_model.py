@@ -238,6 +238,22 @@ def test_a_tuned_threshold_is_kept(legacy):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(system)).predict(X), system.predict(X))
 
 
+@pytest.mark.parametrize("legacy", [True, False])
+def test_labels_by_a_tuned_threshold_are_as_honest_as_probabilities(legacy):
+    X, y = table(weights=[0.8, 0.2])
+    careful = FixedThresholdClassifier(LogisticRegression(), threshold=0.1)
+    expected = cross_val_predict(careful, X, y, cv=3)
+    if legacy:
+        careful = FrozenEstimator(careful.fit(X, y))
+        expected = careful.predict(X)
+    full = fit_full_model(careful, X, y, cv=StratifiedKFold(3), random_state=0)
+    np.testing.assert_array_equal(full.codes, expected)
+    assert (full.codes != full.proba.argmax(axis=1)).any()
+    plain = fit_full_model(careful, X, y, cv=StratifiedKFold(3), own_labels=False)
+    np.testing.assert_array_equal(plain.codes, plain.proba.argmax(axis=1))
+    assert not hasattr(plain.stages[0].predictor, "decide")
+
+
 def test_most_models_say_what_is_most_probable():
     X, y = table()
     for model in (GaussianNB(), SVC(), RandomForestClassifier(5, random_state=0)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,6 @@ from sparing._full_input import refuse_other_models
 from sparing._full_predictor import (
     DecidingPredictor,
     FullPredictor,
-    Output,
     StoredModel,
     encode,
     output_of,
@@ -54,12 +53,19 @@ class FullModel:
     classes : class labels of f0, a superset of those in y.
     proba : probabilities on the training rows that are not optimistic, one column per class.
     estimator : the fitted model, None when only stored probabilities are known.
+    decided : codes of the labels it gave these rows where they are not always the most probable ones, just as honest.
     """
 
     stages: tuple[Stage, ...]
     classes: NDArray[Any]
     proba: Floats
     estimator: Any
+    decided: Codes | None = field(default=None, kw_only=True)
+
+    @property
+    def codes(self) -> Codes:
+        """Class per row of X, as far as is known: its own label, or the most probable class."""
+        return self.proba.argmax(axis=1) if self.decided is None else self.decided
 
 
 def default_full_model(random_state: int | None, n_jobs: int | None) -> RandomForestClassifier:
@@ -76,6 +82,7 @@ def fit_full_model(
     out_of_bag: bool | None = None,
     sample_weight: Floats | None = None,
     full_proba: Any = None,
+    own_labels: bool = True,
     random_state: int | None = None,
     n_jobs: int | None = None,
 ) -> FullModel:
@@ -91,6 +98,7 @@ def fit_full_model(
         a number. Whoever gives folds has a reason, such as rows that belong together, which a bag tears apart.
     full_proba : honest probabilities of f0 on these rows, if already known: nothing is cross-fitted then, and with
         ``estimator=None`` f0 is a system known only by its logs.
+    own_labels : whether a model answers with its own label where that is not its most probable class.
     """
     labels = np.unique(y)
     if estimator is None and full_proba is not None:
@@ -108,7 +116,7 @@ def fit_full_model(
     classes = _classes_of(model, labels)
     answers = FullPredictor(model, output_of(model), classes, column_use(model, X))
     some = np.arange(len(y))[:: max(1, len(y) // 2000)]
-    if _decides(answers, take_rows(X, some)):
+    if own_labels and _decides(answers, take_rows(X, some)):
         answers = DecidingPredictor(model, answers.output, classes, answers.use)
 
     if full_proba is not None:
@@ -119,14 +127,15 @@ def fit_full_model(
         return FullModel(_stages(answers), classes, proba, model)
 
     by_bag = isinstance(cv, int | np.integer) if out_of_bag is None else out_of_bag
-    raw = None
+    raw, decided = None, None
     if legacy:
         raw = answers.raw(X)
+        decided = answers.decide(X) if isinstance(answers, DecidingPredictor) else None
     elif by_bag:
         raw = _out_of_bag(model, y, classes)
     if raw is None:
-        raw = _out_of_fold(
-            estimator, X, y, classes, answers.output, cv, sample_weight, random_state, n_jobs
+        raw, decided = _out_of_fold(
+            estimator, X, y, answers, cv, sample_weight, random_state, n_jobs
         )
     answers = answers.adjusted(raw, np.eye(len(classes))[encode(y, classes)], sample_weight)
     proba = _checked_proba(
@@ -134,7 +143,7 @@ def fit_full_model(
     )
     if legacy:
         _warn_if_in_sample(estimator, proba, y, classes)
-    return FullModel(_stages(answers), classes, proba, model)
+    return FullModel(_stages(answers), classes, proba, model, decided=decided)
 
 
 def _stages(answers: FullPredictor) -> tuple[Stage, ...]:
@@ -198,28 +207,32 @@ def _out_of_fold(
     estimator: Any,
     X: Any,
     y: NDArray[Any],
-    classes: NDArray[Any],
-    output: Output,
+    answers: FullPredictor,
     cv: Any,
     weight: Floats | None,
     random_state: int | None,
     n_jobs: int | None,
-) -> Floats:
-    folds = checked_folds(cv, y, random_state)
+) -> tuple[Floats, Codes | None]:
+    """What models that have not seen them say of all rows, and the labels they give if these are not the likeliest."""
+    folds, classes = checked_folds(cv, y, random_state), answers.classes
+    decides = isinstance(answers, DecidingPredictor)
 
-    def fold(train: Codes, test: Codes) -> Floats:
+    def fold(train: Codes, test: Codes) -> tuple[Floats, Codes]:
         present = np.unique(y[train])
         if len(present) == 1:  # the only row of the other class is in the test fold
-            return np.eye(len(classes))[np.repeat(encode(present, classes), len(test))]
+            only = np.repeat(encode(present, classes), len(test))
+            return np.eye(len(classes))[only], only
         part = None if weight is None else weight[train]
         model = fitted(estimator, take_rows(X, train), y[train], part, random_state)
-        return raw_output(model, output, take_rows(X, test), classes)
+        rows = take_rows(X, test)
+        said = raw_output(model, answers.output, rows, classes)
+        return said, encode(model.predict(rows), classes) if decides else said.argmax(axis=1)
 
     parts = Parallel(n_jobs=n_jobs)(delayed(fold)(train, test) for train, test in folds)
-    raw = np.empty((len(y), len(classes)))
-    for (_, test), values in zip(folds, parts, strict=True):
-        raw[test] = values
-    return raw
+    raw, codes = np.empty((len(y), len(classes))), np.empty(len(y), dtype=np.intp)
+    for (_, test), (values, labels) in zip(folds, parts, strict=True):
+        raw[test], codes[test] = values, labels
+    return raw, codes if decides else None
 
 
 def folds_of(cv: Any, y: NDArray[Any], random_state: int | None) -> BaseCrossValidator:

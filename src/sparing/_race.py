@@ -60,7 +60,7 @@ class Task:
         return replace(
             self,
             rows=Rows(take_rows(self.rows.X, some), self.rows.y[some], weight),
-            full=replace(self.full, proba=self.full.proba[some]),
+            full=replace(self.full, proba=self.full.proba[some], decided=None),
         )
 
 

@@ -10,7 +10,12 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, KFold
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GroupKFold,
+    KFold,
+    cross_val_score,
+)
 
 from small_cascade import COSTS, FOREST, X, Y, cascade, make_rows
 from sparing import CascadeClassifier, FeatureCosts, Frontier, FrontierDisplay
@@ -138,6 +143,20 @@ def test_text_and_missing_values_with_a_network():
 
     clf = cascade(estimator=Service(), feature_costs=None).fit(frame, Y)
     assert clf.score(frame, Y) > 0.7
+
+
+def test_a_full_model_is_judged_by_its_own_labels_and_stages_by_the_most_probable():
+    careful = FixedThresholdClassifier(LogisticRegression(), threshold=0.03)
+    clf = cascade(estimator=careful, stages=[[0]], stage_estimator="own").fit(X, Y)
+    *stages, full = clf.stages_
+    assert hasattr(full.predictor, "decide")
+    assert not any(hasattr(stage.predictor, "decide") for stage in stages)
+    honest = cross_val_score(careful, X, Y, cv=5).mean()
+    assert clf.frontier_.full.score == pytest.approx(honest, abs=0.02)
+    assert honest < cross_val_score(LogisticRegression(), X, Y, cv=5).mean() - 0.1
+    Xt, yt = make_rows(2000, seed=1)
+    for point in clf.frontier_:
+        assert (point.system.predict(Xt) == yt).mean() > point.score - 0.05
 
 
 def test_a_frozen_model_with_its_own_probabilities():

@@ -184,7 +184,7 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
         counts = training.weight is None or training.weight > 0
         strata = 2 * training.y + counts
         folds = [rows for _, rows in folds_of(5, strata, 0).split(np.zeros(n), strata)]
-        wrong = (full.proba.argmax(axis=1) != training.y).astype(float)
+        wrong = (full.codes != training.y).astype(float)
         n_jobs = effective_n_jobs(self.n_jobs)
         most = int(np.clip(_QUICK_CELLS // (n * len(training.classes)), 1, _BASKETS))
         # Neighbouring settings often buy the same columns: the refit on them is the same.

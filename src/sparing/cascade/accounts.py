@@ -35,7 +35,7 @@ class Accounts:
     def __init__(self, training: Training, full: FullModel) -> None:
         self._training = training
         self._n_full = len(full.stages)
-        self.full_error: Floats = (full.proba.argmax(axis=1) != training.y).astype(float)
+        self.full_error: Floats = (full.codes != training.y).astype(float)
         self._full_mask = np.zeros(training.X.shape[1], dtype=bool)
         self._full_mask[np.concatenate([stage.columns for stage in full.stages])] = True
 

@@ -65,7 +65,8 @@ class CascadeClassifier(RoutedClassifier):
         and ``"shared"``; a classifier is cloned for each stage. Of a list the best on held-out rows is taken;
         ``"auto"`` is ``["own", "boosted", "shared", "both"]``, without networks if these err far more often than the
         full model, and trees of the full model's kind see differences of columns where that helps
-        (:class:`~sparing.cascade.WithDifferences`).
+        (:class:`~sparing.cascade.WithDifferences`). A stage answers with its most probable class, the full model with
+        its own label: where a tuned threshold makes that another one, accuracy may prefer the stages.
     tolerance : float, default=0.005
         The fitted system is the cheapest whose out-of-fold accuracy is within this of the full model's, by half a
         standard error, or by two where the order was found: order and exits were tuned on these rows, and others may
