@@ -45,6 +45,9 @@ from paper.summary import write_summary  # noqa: E402
 from paper.synthetic import SYNTHETIC  # noqa: E402
 from paper.tables import Results, Tables, names_in  # noqa: E402
 
+ABSENT = FileNotFoundError, ConnectionError
+"""What data raise that are neither in the folder nor to be had from their public home."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     args = parse(arguments)
@@ -53,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = HERE / "results" / ("quick" if level == "quick" else "")
     store = Store(cache_folder(), fresh=args.fresh)
     if args.estimate:
-        tell_estimate([n for n in names if n in DATASETS], args.methods, level, store, args.jobs)
+        chosen = [n for n in names if n in DATASETS]
+        tell_estimate(chosen, args.methods, level, store, args.jobs, args.splits)
         return
     failed: list[Done] = []
     for name in names:
@@ -71,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 jobs=args.jobs,
                 most_splits=args.splits,
             )
-        except FileNotFoundError as error:
+        except ABSENT as error:
             if args.name != "all":
                 sys.exit(f"{name}: its data are not here. {error}")
             print(f"{name}: left out, its data are not here. {error}", flush=True)
@@ -182,13 +186,18 @@ def run(
 
 
 def tell_estimate(
-    names: Sequence[str], methods: Collection[str], level: str, store: Store, jobs: int
+    names: Sequence[str],
+    methods: Collection[str],
+    level: str,
+    store: Store,
+    jobs: int,
+    most_splits: int | None,
 ) -> None:
     """Say how long a level would take, from a sample."""
     left, whole = 0.0, 0.0
     for name in names:
         try:
-            for row in estimate(name, DATASETS[name], methods, level, store, METHODS):
+            for row in estimate(name, DATASETS[name], methods, level, store, METHODS, most_splits):
                 print(
                     f"{row['data']} {row['method']}: {row['fits']} fits, {row['kept']} kept, "
                     f"{row['seconds each']:.1f} s each, {row['hours left']:.2f} h left",
@@ -196,7 +205,7 @@ def tell_estimate(
                 )
                 left += row["hours left"]
                 whole += row["fits"] * row["seconds each"] / 3600
-        except FileNotFoundError as error:
+        except ABSENT as error:
             print(f"{name}: left out, its data are not here. {error}", flush=True)
     print(
         f"{left:.2f} processor hours left of {whole:.2f}, about {left / jobs:.2f} h with {jobs} processes; full models "
@@ -208,4 +217,7 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit("interrupted: fits that are done are kept, the same command goes on from there")
+        sys.exit(
+            "interrupted: fits that are done are kept, the same command goes on from there (without --fresh, which "
+            "forgets them)"
+        )

@@ -524,7 +524,7 @@ def peers_of(harness, problem):
     learn = harness.lightgbm_gate.lightgbm_lazy(
         problem, share=0.05, num_leaves=7, learning_rate=0.2, trees=1
     )
-    learn |= harness.static_subset.static_subset(problem, share=0.5)
+    learn |= harness.static_subset.static_subset(problem, share=0.5, ranking="trees")
     if find_spec("catboost"):
         learn |= harness.catboost_gate.catboost_gate(
             problem, share=0.3, depth=3, per_object=False, trees=1
@@ -567,11 +567,12 @@ def test_prices_make_peers_buy_less(harness, problem):
         assert bought[1] < bought[0], (learn.__name__, setting)
 
 
-def test_columns_by_hand_are_as_many_as_the_money_pays_for(harness, problem):
-    order = harness.columns.columns_by_worth(problem)
+@pytest.mark.parametrize("ranking", ["shuffled", "trees"])
+def test_columns_by_hand_are_as_many_as_the_money_pays_for(harness, problem, ranking):
+    order = harness.columns.columns_by_worth(problem, ranking)
     assert sorted(order.tolist()) == list(range(6))
     for share in (0.01, 0.3, 0.7, 1.0):
-        columns = harness.columns.prefix_for(problem, share)
+        columns = harness.columns.prefix_for(problem, share, ranking)
         assert len(columns) == 1 or problem.prices()[columns].sum() <= share * problem.costs.total
         np.testing.assert_array_equal(columns, np.sort(order[: len(columns)]))
     assert len(harness.columns.prefix_for(problem, 1.0)) == 6

@@ -187,10 +187,14 @@ _FALLBACK = {
         "stages": _STAGES["standard"],
     },
 }
+_RANKINGS = ["shuffled", "trees"]
 _SUBSET = {
-    "quick": {"share": [0.05, 0.1, 0.2, 0.35, 0.5, 0.75]},
-    "standard": {"share": [0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9]},
-    "full": {"share": np.linspace(0.025, 0.975, 36).round(3).tolist()},
+    "quick": {"share": [0.05, 0.1, 0.2, 0.35, 0.5, 0.75], "ranking": _RANKINGS},
+    "standard": {
+        "share": [0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9],
+        "ranking": _RANKINGS,
+    },
+    "full": {"share": np.linspace(0.025, 0.975, 36).round(3).tolist(), "ranking": _RANKINGS},
 }
 
 METHODS = {

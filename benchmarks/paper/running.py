@@ -175,12 +175,13 @@ def estimate(
     level: str,
     store: Store,
     table: Mapping[str, Method],
+    most_splits: int | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Processor seconds of a level, method by method, from the fits that are kept and one more where none is.
 
     The fit that is added is the middle one of the sweep, on the first split; it is kept too.
     """
-    splits = splits_of(data, level)
+    splits = splits_of(data, level)[:most_splits]
     by_method: dict[str, list[Task]] = {}
     for split in splits:
         for task in tasks_of(name, data, split, level, table):

@@ -5,12 +5,13 @@ Nothing of sparing learns here; its ``System`` is used to count cost and answers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
@@ -77,12 +78,33 @@ def before_full(
     return System((*stages, problem.full.stages[-1]), problem.costs, problem.full.classes)
 
 
-def columns_by_worth(problem: Any) -> np.ndarray:
-    """Columns, best first: loss of accuracy of a model like f0 when a column is shuffled, per price."""
-    return problem.once("columns by worth", lambda: _ranked(problem))
+def columns_by_worth(problem: Any, ranking: str = "shuffled") -> np.ndarray:
+    """Columns, best first, by what they are worth per price.
+
+    ``"shuffled"``: the loss of accuracy of a model like f0 when a column is shuffled; ``"trees"``: the importance that
+    extra trees find for it. Where columns are many and say the same, a single shuffled one is hardly missed.
+    """
+    worths = {"shuffled": _missed, "trees": _used}
+    return problem.once(f"columns by worth, {ranking}", lambda: _ranked(problem, worths[ranking]))
 
 
-def _ranked(problem: Any) -> np.ndarray:
+def _ranked(problem: Any, worth_of: Callable[[Any], np.ndarray]) -> np.ndarray:
+    worth, prices = worth_of(problem), problem.prices()
+    # Columns of the same items are bought together, such as all codes of a word.
+    items = problem.costs.items_of(np.eye(len(worth), dtype=bool))
+    bought = np.unique(items, axis=0, return_inverse=True)[1].ravel()
+    worth = np.bincount(bought, worth)[bought]
+    # A free column is worth having whatever it brings; ties go by price.
+    per_price = np.divide(worth, prices, out=np.full(len(worth), np.inf), where=prices > 0)
+    return np.lexsort((prices, -per_price))
+
+
+def _used(problem: Any) -> np.ndarray:
+    trees = ExtraTreesClassifier(200, random_state=0)
+    return trees.fit(problem.train.X, problem.train.y).feature_importances_
+
+
+def _missed(problem: Any) -> np.ndarray:
     train = problem.train
     half = min(RANKED_ROWS, len(train.y)) // 2
     if train.query is None:
@@ -92,18 +114,14 @@ def _ranked(problem: Any) -> np.ndarray:
     learn, shuffle = next(splitter.split(train.X, train.y, train.query))
     model = clone(problem.full_model.estimator).fit(train.X[learn], train.y[learn])
     repeats = max(1, 100 // train.X.shape[1])
-    worth = permutation_importance(
+    return permutation_importance(
         model, train.X[shuffle], train.y[shuffle], n_repeats=repeats, random_state=0
     ).importances_mean
-    # A free column is worth having whatever it brings; ties go by price.
-    prices = problem.prices()
-    per_price = np.divide(worth, prices, out=np.full(len(worth), np.inf), where=prices > 0)
-    return np.lexsort((prices, -per_price))
 
 
-def prefix_for(problem: Any, share: float) -> np.ndarray:
-    """The first columns of the ranking, as many as a share of the price of everything pays for; at least one."""
-    order = columns_by_worth(problem)
+def prefix_for(problem: Any, share: float, ranking: str = "shuffled") -> np.ndarray:
+    """The first columns of a ranking, as many as a share of the price of everything pays for; at least one."""
+    order = columns_by_worth(problem, ranking)
     taken = np.tri(len(order), dtype=bool)[:, np.argsort(order)]
     prices = problem.costs.of(taken)
     return np.sort(order[: max(1, np.searchsorted(prices, share * prices[-1], side="right"))])
