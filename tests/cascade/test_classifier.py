@@ -16,6 +16,7 @@ from sklearn.model_selection import (
     KFold,
     cross_val_score,
 )
+from sklearn.tree import DecisionTreeClassifier
 
 from small_cascade import COSTS, FOREST, X, Y, cascade, make_rows
 from sparing import CascadeClassifier, FeatureCosts, Frontier, FrontierDisplay
@@ -87,6 +88,16 @@ def test_at_moves_along_the_frontier(fitted):
         clf.at(budget=0.01)
     with pytest.raises(ValueError, match="Give budget or tolerance"):
         clf.at()
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_budget_is_kept_where_stages_doubt_whole_leaves_alike(seed):
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0)
+    clf = cascade(estimator=tree, stages=[[0], [0, 1]], stage_estimator="own", random_state=seed)
+    clf.fit(X, Y)
+    for point in clf.frontier_:
+        assert point.system.acquisition_cost(X).mean() <= 1.02 * point.cost
+        assert point.cost == pytest.approx(np.dot(point.stage_rates, clf.history_["cost"]))
 
 
 def test_stages_that_are_given():

@@ -281,7 +281,8 @@ class CascadeClassifier(RoutedClassifier):
         tolerance : float, optional
             The cheapest system whose out-of-fold accuracy is within this of the full model's, as sure as at fitting.
         budget : float, optional
-            The most accurate system whose out-of-fold mean cost is at most this.
+            The most accurate system whose mean cost is at most this, out-of-fold and as its fitted stages route the
+            rows of the fit.
 
         Returns
         -------

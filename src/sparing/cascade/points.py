@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,13 +12,18 @@ from numpy.typing import NDArray
 from sparing._evaluation import cost_by_stage, full_alone
 from sparing._full_model import FullModel
 from sparing._routed import Training
-from sparing.cascade.chains import Learnt
+from sparing._rows import take_rows
+from sparing.cascade.chains import Chain, Learnt
 from sparing.cascade.exits import Choice, StageScores, trace, unbeaten
 from sparing.frontier import Frontier, Point
 from sparing.system import ConfidenceGate, Stage, System
 
 _SAME = 1e-9
 """Relative difference of costs, and difference of scores, that is rounding."""
+_ASKED = 5000
+"""Training rows that the fitted stages are asked about, at most."""
+_DEARER = 1.02
+"""Factor by which they must cost more there than out-of-fold, or chance would move every point."""
 
 
 class Known(NamedTuple):
@@ -54,7 +60,7 @@ def frontier_of(
             found = [c for c in found if c.cost < least.cost and c.error > least.error]
         # Of the other chains only what the best one does not have.
         new = unbeaten(found, seen) if seen else found
-        points += [_point(system, choice) for choice in new]
+        points += [_point(system, choice) for choice in _served(new, chain, training)]
         seen += found
     known = [
         Known(chain.predictors, chain.kind, _accuracies(chain.scores), chain.order)
@@ -74,6 +80,34 @@ def frontier_of(
     points.sort(key=lambda point: (point.cost, -point.score))
     n_rows = best.scores.errors.shape[1]
     return Frontier(tuple(points), last, "accuracy", "stage", n_rows), known
+
+
+def _served(choices: Sequence[Choice], chain: Chain, training: Training) -> list[Choice]:
+    """Choices with the cost and shares of the fitted stages where these send more training rows on than out-of-fold.
+
+    A small tree doubts whole leaves alike, and a threshold tuned among leaves of other trees may send on all of one: a
+    budget of 33 became a cost of 58 on 1200 hypothyroid rows. Stages are surer of rows they have learnt from than of
+    new ones, if anything, so that what they send on even there is no bad luck.
+    """
+    n = len(training.y)
+    # Interrupted, out-of-fold scores are there for some rows only.
+    if not chain.predictors or chain.scores.errors.shape[1] != n:
+        return list(choices)
+    rows = np.random.default_rng(training.seed).permutation(n)[:_ASKED]
+    asked = take_rows(training.X, rows)
+    doubts = np.array([1.0 - p.predict_proba(asked).max(axis=1) for p in chain.predictors])
+    scores, weight = chain.scores, chain.scores.weight[rows]
+    by_fold, fitted = (
+        StageScores.of(scores.errors[:, rows], d, scores.costs, weight, by_doubt=())
+        for d in (scores.doubts[:, rows], doubts)
+    )
+    out = []
+    for choice in choices:
+        expected, found = by_fold.choice(choice.thresholds), fitted.choice(choice.thresholds)
+        if found.cost > _DEARER * expected.cost:
+            choice = replace(choice, cost=found.cost, shares=found.shares)
+        out.append(choice)
+    return out
 
 
 def _point(system: System, choice: Choice) -> Point:
