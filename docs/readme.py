@@ -76,7 +76,19 @@ def results_block(rows: list[dict[str, str]]) -> str:
             _cell(here, "stage", "baseline"),
         ]
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", _kept_on_test(near)]) + "\n"
+
+
+def _kept_on_test(near: list[dict[str, str]]) -> str:
+    """How often the point that validation rows keep is exceeded on test rows."""
+    mine = [row for row in near if (row["method"], row["accounting"]) == ("cascade", "stage")]
+    mine = [row for row in mine if row["score"] == "accuracy"]
+    splits = sum(int(row["splits"]) for row in mine)
+    over = sum(int(row["over"]) for row in mine)
+    return (
+        f"A point that is kept on validation rows can be exceeded on test rows: the cascade loses more on {over} of "
+        f"{splits} splits,\nmostly little more. Who needs a promise asks for one."
+    )
 
 
 def kind(method: str) -> str:
@@ -91,14 +103,14 @@ def kind(method: str) -> str:
 def _cell(rows: list[dict[str, str]], accounting: str, wanted: str, *, named: bool = True) -> str:
     """Cut on test rows and points lost, of the method of a kind that costs least on the first split's validation rows.
 
-    Of methods within a hundredth of that it is the one run on most splits.
+    Of methods within a hundredth of that it is the one run on most splits, then the cheaper one.
     """
     mine = [row for row in rows if (row["accounting"], kind(row["method"])) == (accounting, wanted)]
     if not mine:
         return "not run"
     least = min(float(row["validation_cost"]) for row in mine)
     near = [row for row in mine if float(row["validation_cost"]) <= 1.01 * least]
-    best = max(near, key=lambda row: int(row["splits"]))
+    best = min(near, key=lambda row: (-int(row["splits"]), float(row["validation_cost"])))
     if float(best["cut"]) <= 0:
         return "the full model"
     cell = f"**{float(best['cut']):.0%}**, {100 * float(best['difference']):+.2f}"

@@ -19,6 +19,7 @@ from paper.summary import (
     duels_by_data,
     equal_accuracy,
     fought,
+    kept_on_test,
     lost,
     missing,
     reasons,
@@ -89,9 +90,9 @@ def _overview(found: Mapping[str, Tables]) -> list[str]:
     parts = [
         "## Beside the paper",
         "Cut within 1 point of the full model, and the difference of the test score to the full model's in points. "
-        "*Our best* and *best peer* are the methods that cost least on the validation rows of the first split, of "
-        "those that were run. *More than the paper's*: by how many points of the full model's cost the cut before it "
-        "is larger.",
+        "*Our best* and *best peer* are the methods that cost least on the validation rows of the first split by "
+        "stage, of those that were run. The paper counts by path. *More than the paper's*: by how many points of the "
+        "full model's cost the cut before it is larger, where rows and full model are of the paper's kind.",
         _markdown(beside_paper(found)),
         "## Cost at equal accuracy",
         "Cheapest system within 1 point of the full model on validation rows: cut on test rows with its interval, and "
@@ -102,15 +103,20 @@ def _overview(found: Mapping[str, Tables]) -> list[str]:
     ]
     if why := reasons(found):
         parts.append("– : " + "; ".join(why) + ".")
+    parts += [
+        "How often a point that was kept on validation rows was exceeded on test rows, and the mean difference, over "
+        "all data sets that are no rankings, and all splits a method was run on:",
+        _markdown(kept_on_test(found, 0.01)),
+    ]
     if len(every := fought(found)):
         parts += [
             f"## The {CHAMPION} against other methods",
-            "At every budget of the grid, on every data set and split where both were run and it is kept what their "
-            "systems answered on each test row: systems chosen on validation rows; won or lost when the paired "
-            "interval of the difference on test excludes 0. *Only*: one of the two has no system so cheap. Budgets of "
-            f"a split share their rows. The {CHAMPION} was built while some of these duels were looked at, "
-            "DIFFERENCES.md says which; on `digits` only that it had no system at 5% of the cost.",
-            _markdown(duels(every)),
+            "At every budget of the grid, on every data set and split where both were run: systems chosen on "
+            "validation rows; won or lost when the paired interval of the difference on test excludes 0. *Only*: one "
+            "of the two has no system so cheap. *Counted*: of how many such budgets; what older runs answered on each "
+            f"test row was not kept. Budgets of a split share their rows. The {CHAMPION} was built while some of these "
+            "duels were looked at: DIFFERENCES.md says which.",
+            _markdown(duels(every, found)),
             "The same by data set, won / even / lost:",
             _markdown(duels_by_data(every)),
         ]
@@ -164,7 +170,8 @@ def _section(tables: Tables, picture: str) -> list[str]:
     ]
     if more := [c for c in own if f"split 0 full model {c}" in about]:
         parts += [
-            "Other scores of the systems within 1 point on the own split, which chose nothing:",
+            "Other scores of the systems within 1 point, which chose nothing, on average over the splits that they are "
+            "known for:",
             _more(tables, more),
         ]
     if about["same as authors"] == "True":
@@ -206,14 +213,17 @@ def _missing(tables: Tables) -> list[str]:
 
 
 def _more(tables: Tables, names: Sequence[str]) -> str:
-    near = tables.near(0.01)
-    near = near[near.split == 0].dropna(subset=list(names))
+    near = tables.near(0.01).dropna(subset=list(names))
     rows = [
-        {"method": row["method"], **{name: f"{row[name]:.4f}" for name in names}}
-        for _, row in near.iterrows()
+        {"method": method, "splits": len(mine)}
+        | {name: f"{mine[name].mean():.4f}" for name in names}
+        for method, mine in near.groupby("method", sort=False)
     ]
-    full = {name: f"{float(tables.about[f'split 0 full model {name}']):.4f}" for name in names}
-    return _markdown(pd.DataFrame([{"method": "full model", **full}, *rows]))
+    of_full = {name: np.array(tables.full(name)) for name in names}
+    full = {name: f"{values.mean():.4f}" for name, values in of_full.items()}
+    return _markdown(
+        pd.DataFrame([{"method": "full model", "splits": len(tables.splits), **full}, *rows])
+    )
 
 
 def _tolerances(choices: pd.DataFrame, accounting: str) -> str:
