@@ -178,9 +178,14 @@ class Till:
         request = Request(entity, call.items, columns, call.key)
         unpaid = not call.again
         policy = self.policy
+        failure: Exception
         for attempt in range(policy.retries + 1):
             try:
                 breaker.check()
+            except SourceError as refusal:  # its own, and no failure of the source
+                failure = refusal
+                break
+            try:
                 answer = yield Ask(source, request)
                 values = checked_answer(
                     answer,
@@ -197,7 +202,9 @@ class Till:
                 paid = final = None
                 if isinstance(error, SourceError):
                     paid, final = error.paid, error.final
-                if not getattr(error, "healthy", False):
+                if getattr(error, "healthy", False):
+                    breaker.worked()
+                else:
                     breaker.failed()
                 unpaid = unpaid and paid is False
                 safe = unpaid or source.honours_keys or policy.unknown == "retry"
