@@ -151,6 +151,28 @@ def test_a_purchase_for_another_system_may_lack_a_column(ledger):
     assert other.predict("x").cost == 5
 
 
+def test_a_stage_that_is_not_asked_is_not_paid_for(ledger):
+    """Its price was reserved with the purchase; then a column could not be computed, or was not in the books."""
+    costs = FeatureCosts({"a": 1, "b": 5}, derived={"d": ["b"]}, call_price=10)
+    stages = (Stage(Sigmoid(0), Margin(0), -10.0), Stage(Sigmoid(2)))
+    system = System(stages, costs, np.array([0, 1]))
+    source = MockSource({"x": {"a": 1.0, "b": 0.0}}, ["a", "b"])
+    session = Session(system, [source], ledger=ledger, derive={"d": lambda row: 1 / row["b"]})
+    answer = session.predict("x")
+    assert "could not be derived" in answer.reason
+    assert (ledger.total(), ledger.at_risk()) == (answer.cost, 0) == (6, 0)
+
+    def panel(column):
+        costs = FeatureCosts({"a": 0, "b": 0}, shared={"panel": (5, ["a", "b"])}, call_price=10)
+        return System((Stage(Sigmoid(column)),), costs, np.array([0, 1]))
+
+    people = {"y": {"a": 1.0, "b": 2.0}}
+    Session(panel(0), [MockSource(people, ["panel"])], ledger=ledger).predict("y")
+    with pytest.raises(NoAnswerError, match="bought for another system"):
+        Session(panel(1), [MockSource(people, ["panel"])], ledger=ledger).predict("y")
+    assert (ledger.total("y"), ledger.at_risk()) == (15, 0)
+
+
 # -- several at once ----------------------------------------------------------------------------------
 
 

@@ -95,7 +95,11 @@ class Desk:
                     bought = time.perf_counter()
                     job.elapsed[buying] = bought - begin
                     begin = bought
-                self._compute_derived(job, rounds[k])
+                try:
+                    self._compute_derived(job, rounds[k])
+                except SourceError:  # the stage is not asked
+                    yield from self.till.close_asking(job, paid=False)
+                    raise
                 said = yield from self._ask(job, k, threshold)
                 job.elapsed[asking] = time.perf_counter() - begin
             except (SourceError, LimitError) as error:

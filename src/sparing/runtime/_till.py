@@ -120,16 +120,16 @@ class Till:
                 if wants and not claim.calls:
                     yield Pause(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE)
+            lacking = [c for c in wanted.columns if self._place[c] not in job.there]
+            if lacking:
+                raise SourceError(
+                    f"The ledger has what column {lacking[0]!r} of entity {job.entity!r} comes with, but not the "
+                    "column: it was bought for another system. Ledger.purge lets it be bought again.",
+                    paid=False,
+                )
         except Exception:
             yield from self.close_asking(job, paid=False)
             raise
-        lacking = [c for c in wanted.columns if self._place[c] not in job.there]
-        if lacking:
-            raise SourceError(
-                f"The ledger has what column {lacking[0]!r} of entity {job.entity!r} comes with, but not the column: "
-                "it was bought for another system. Ledger.purge lets it be bought again.",
-                paid=False,
-            )
 
     def _reuse(self, job: Job, claim: Claim, wanted: Round) -> None:
         sellers = {want.item: want.source for want in wanted.wants}
