@@ -342,6 +342,45 @@ def test_derived_columns_can_be_computed():
     assert "could not be derived" in answer.reason
 
 
+def test_columns_are_computed_for_the_stage_that_reads_them():
+    """A function that fails for a later stage is no reason not to answer before."""
+    costs = FeatureCosts({"b": 5, "c": 3}, derived={"ratio": ["c", "b"], "log": ["ratio"]})
+    stages = (Stage(Sigmoid(1), Margin(1), -1.0), Stage(Sigmoid(3)))
+    system = System(stages, costs, np.array([0, 1]))
+    called = []
+
+    def ratio(row):
+        called.append("ratio")
+        return row["c"] / row["b"]
+
+    # In any order: what a column is computed from is computed first.
+    derive = {"log": lambda row: np.log(row["ratio"]), "ratio": ratio}
+    people = {"sure": {"b": 0.0, "c": 2.0}, "zero": {"b": 0.0, "c": 0.5}, "x": {"b": 2.0, "c": 0.5}}
+    session = Session(system, [MockSource(people, ["b", "c"])], derive=derive)
+    assert session.predict("sure", {"b": 0.0}).stage == 0
+    assert not called
+    assert "'ratio' could not be derived" in session.predict("zero").reason
+    answer = session.predict("x")
+    assert (answer.stage, answer.cost) == (1, 8)
+    assert answer.probabilities[1] == 1 / (1 + np.exp(-np.log(0.25)))
+
+
+def test_what_is_left_may_be_computed():
+    """Stage 1 fails, and what stage 2 reads can be computed from what is there."""
+    costs = FeatureCosts({"a": 1, "b": 2}, derived={"square": ["a"]})
+    stages = (
+        Stage(Sigmoid(0), Margin(0), -10.0),
+        Stage(Sigmoid(1), Margin(1), -10.0),
+        Stage(Sigmoid(2)),
+    )
+    system = System(stages, costs, np.array([0, 1]))
+    source = MockSource({"x": {"a": 3.0}}, ["a", "b"], faults=[None, *["refused"] * 3])
+    square = {"square": lambda row: row["a"] ** 2}
+    answer = Session(system, [source], policy=Policy(**QUICK), derive=square).predict("x")
+    assert (answer.degraded, answer.stage, answer.cost) == (True, 2, 1)
+    assert answer.probabilities[1] == 1 / (1 + np.exp(-9.0))
+
+
 def test_an_item_can_bring_many_columns():
     costs = FeatureCosts({"a": 0, "b": 0, "c": 2}, shared={"bureau": (5, ["a", "b"])})
     system = System(
