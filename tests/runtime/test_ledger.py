@@ -286,6 +286,67 @@ def test_unknown_end_without_keys_is_refused_or_paid_again(ledger):
     assert (ledger.total(), ledger.at_risk()) == (6, 5)
 
 
+def paying_again(source, cap, **options):
+    system, _ = lender()
+    limits = Limits(per_entity=cap, per_window={3600: 100.0})
+    return Session(
+        system, [source], limits=limits, policy=Policy(unknown="retry", **QUICK), **options
+    )
+
+
+@pytest.mark.parametrize("with_ledger", [False, True])
+def test_limits_are_asked_before_something_is_paid_again(with_ledger, ledger):
+    _, people = lender()
+    source = sold(people, faults=[None, "lost"], honours_keys=False)
+    books = {"ledger": ledger} if with_ledger else {}
+    answer = paying_again(source, 10, **books).predict("bert")
+    assert (answer.stage, answer.cost, source.n_calls) == (0, 1, 2)
+    assert "lost. It is not asked again: Entity 'bert' has cost 6; another 5 would" in answer.reason
+
+
+@pytest.mark.parametrize("with_ledger", [False, True])
+def test_what_is_paid_again_is_booked_again(with_ledger, ledger):
+    """The first request is lost and may have been paid, the second is refused, the third goes well."""
+    _, people = lender()
+    source = sold(people, faults=[None, "lost", "refused"], honours_keys=False)
+    books = {"ledger": ledger} if with_ledger else {}
+    session = paying_again(source, 11, **books)
+    answer = session.predict("bert")
+    assert (answer.stage, answer.cost, source.n_calls) == (1, 6, 4)
+    assert source.paid["bert", "bureau"] == 2
+    if with_ledger:
+        assert (ledger.total(), ledger.at_risk()) == (6, 5)
+        assert [row["status"] for row in ledger.purchases()] == ["paid", "unknown", "paid"]
+        first, second = (row["key"] for row in ledger.purchases()[1:])
+        assert first != second
+        ledger.resolve(first, paid=False)
+        assert (ledger.total(), ledger.at_risk()) == (6, 0)
+        assert session.predict("bert").reused == ("income", "bureau")
+    else:
+        assert session._desk.till.book._by_entity["bert"][0] == 11
+
+
+def test_a_request_that_somebody_else_took_over_is_not_paid_again(ledger, clock):
+    _, people = lender()
+    source = sold(people, faults=["lost"], honours_keys=False)
+    fetch = source.fetch
+
+    def slow(request):
+        if source.n_calls == 0:
+            clock.now += ledger.lease + 1
+            other = [want("income", 1.0, honours=False)]
+            (call,) = ledger.claim("anna", other, limits=NO_LIMITS, unknown="retry").calls
+            ledger.close_calls([Outcome(call.key, {"income": {"income": 3.0}})])
+        return fetch(request)
+
+    source.fetch = slow
+    session = paying_again(source, 11, ledger=ledger)
+    with pytest.raises(NoAnswerError, match="lost"):
+        session.predict("anna")
+    assert source.n_calls == 1
+    assert session.predict("anna").reused == ("income",)
+
+
 def test_free_items_are_always_asked_for_again(ledger, clock):
     crash_after_claim(ledger, want(price=0.0, honours=False))
     clock.now += ledger.lease + 1
