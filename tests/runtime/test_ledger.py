@@ -608,6 +608,35 @@ def test_busy_books_are_waited_for(tmp_path):
         thread.join()
 
 
+class FullDisk:
+    """A connection at which a statement fails once, after SQLite has ended the transaction or before."""
+
+    def __init__(self, connection, statement, ends):
+        self._connection, self._statement, self._ends = connection, statement, ends
+
+    def execute(self, text, *values):
+        if self._statement is not None and text.startswith(self._statement):
+            self._statement = None
+            if self._ends:
+                self._connection.execute("rollback")
+            raise sqlite3.OperationalError("disk I/O error")
+        return self._connection.execute(text, *values)
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+
+@pytest.mark.parametrize("statement", ["commit", "insert"])
+@pytest.mark.parametrize("ends", [False, True])
+def test_after_a_disk_error_the_books_go_on(ledger, statement, ends):
+    ledger._store._connection = FullDisk(ledger._store._open(), statement, ends)
+    with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
+        ledger.save_state("pacer", {"level": 1})
+    assert ledger.load_state("pacer") is None
+    ledger.save_state("pacer", {"level": 2})
+    assert ledger.load_state("pacer") == {"level": 2}
+
+
 def test_confidence_and_margin_gates_share_the_books(ledger):
     """Two systems over the same items reuse each other's purchases."""
     X = np.random.default_rng(1).normal(size=(6, 3))

@@ -118,10 +118,12 @@ class Store:
             connection.execute("begin immediate")
             try:
                 yield connection
+                connection.execute("commit")
             except BaseException:
-                connection.execute("rollback")
+                # A disk that is full may have ended the transaction, or have left it open after a failed commit.
+                if connection.in_transaction:
+                    connection.execute("rollback")
                 raise
-            connection.execute("commit")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
