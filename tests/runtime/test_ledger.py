@@ -388,6 +388,16 @@ def test_recover_asks_for_everything_of_unknown_end(ledger, clock):
     assert Session(system, [source]).recover() == 0
 
 
+def test_recover_asks_once_for_all_items_of_a_request(ledger, clock):
+    system, people = lender()
+    source = sold(people, faults=["lost"])
+    crash_after_claim(ledger, want("income", 1.0), want())
+    clock.now += ledger.lease + 1
+    session = Session(system, [source], ledger=ledger, policy=Policy(retries=0))
+    assert (session.recover(), source.n_calls) == (0, 1)
+    assert (session.recover(), source.n_calls) == (1, 2)
+
+
 def test_resolve(ledger, clock):
     for entity in ("anna", "bert", "carl"):
         ledger.claim(entity, [want(honours=False)], limits=NO_LIMITS)

@@ -177,7 +177,7 @@ class Ledger:
             row = connection.execute(
                 "select min(id) as id, entity, key, source from purchases where kind = 'item' and honours_keys = 1 "
                 "and (status = 'unknown' or status = 'open' and lease <= ?) and live = 1 "
-                f"and source in ({marks}) and id > ? group by key order by 1 limit 1",
+                f"and source in ({marks}) group by key having min(id) > ? order by 1 limit 1",
                 (self._clock(), *sources, after),
             ).fetchone()
             if row is None:
