@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
@@ -125,6 +126,23 @@ def test_learnt_systems(learnt, name):
         answers = session.predict_many(range(80), concurrency=4)
     check_against_batch(session, some, answers, system)
     assert 0.2 < system.route(some).mean() < 0.8
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_full_models_that_refuse_gaps_in_columns_they_do_not_use(frame, tmp_path):
+    X, y = table(400)
+    X = np.column_stack([X, rows(400, 2, seed=1)])
+    if frame:
+        X = pd.DataFrame(X, columns=list("abcde"))
+    chosen = make_pipeline(SelectKBest(k=2), LogisticRegression())
+    for full in (chosen, GradientBoostingClassifier(n_estimators=3, max_depth=1)):
+        clf = AdaptGbrtClassifier(full, n_estimators=5, random_state=0).fit(X, y)
+        assert len(clf.stages_[-1].columns) < 5
+        save(clf.with_thresholds(-1e9), tmp_path / "a.sparing")
+        chosen_by = "sklearn.feature_selection._univariate_selection.f_classif"
+        system, some = load(tmp_path / "a.sparing", trusted=[chosen_by]), X[:20]
+        session = Session(system, [MappingSource(some, list(system.costs.items))])
+        check_against_batch(session, some, session.predict_many(range(20)), system)
 
 
 def test_a_model_of_models(learnt):
