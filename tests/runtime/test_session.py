@@ -512,8 +512,17 @@ def test_coroutine_functions_are_sources():
         await asyncio.sleep(0.001)
         return people[request.entity]
 
-    session = Session(system, [CallableSource(bureau, ["income", "bureau"])])
-    assert asyncio.run(session.apredict("bert")).cost == session.predict("bert").cost == 6
+    class Bureau:
+        async def __call__(self, request):
+            return await bureau(request)
+
+    async def notebook(session):
+        return session.predict("bert")
+
+    for function in (bureau, Bureau()):
+        session = Session(system, [CallableSource(function, ["income", "bureau"])])
+        assert asyncio.run(session.apredict("bert")).cost == session.predict("bert").cost == 6
+        assert asyncio.run(notebook(session)).cost == 6  # where a loop runs already
 
 
 # -- when something goes wrong --------------------------------------------------------------------------
