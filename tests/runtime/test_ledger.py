@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -616,6 +618,28 @@ def test_busy_books_are_waited_for(tmp_path):
         other.save_state("x", {})
         assert time.perf_counter() - begin > 0.05
         thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
+def test_a_process_forked_during_a_transaction_has_the_books_too(ledger):
+    inside, end = threading.Event(), threading.Event()
+
+    def busy():
+        with ledger._store.reading():
+            inside.set()
+            end.wait(30)
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    inside.wait(30)
+    child = os.fork()
+    if not child:
+        signal.alarm(10)  # ends a process that waits for a thread it has not
+        os._exit(int(ledger.total() != 0))
+    end.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
 
 
 class FullDisk:
