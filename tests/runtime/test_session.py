@@ -586,6 +586,20 @@ def test_a_later_stage_may_be_the_best_one_left():
     assert (answer.degraded, answer.stage) == (True, 0)  # asking the last one costs money
 
 
+def test_what_a_stage_has_said_is_not_asked_for_again():
+    """Its call may cost something, and was booked once."""
+    calls = []
+    first = Stage(Sigmoid(0, calls=calls), ConfidenceGate(), -1.0)
+    system = System(
+        (first, Stage(Sigmoid(1))), FeatureCosts([1, 2], call_price=[4, 0]), np.array([0, 1])
+    )
+    source = MockSource(np.array([[0.5, 1.0]]), [0, 1], faults=[None, *["refused"] * 3])
+    answer = Session(system, [source], policy=Policy(**QUICK)).predict(0)
+    assert (answer.degraded, answer.stage, answer.cost) == (True, 0, 5)
+    assert answer.probabilities[1] == 1 / (1 + np.exp(-0.5))
+    assert calls == [1]
+
+
 def test_without_honoured_keys_an_unknown_end_is_not_paid_twice():
     system, people = lender()
     for unknown, calls in (("refuse", 1), ("retry", 3)):

@@ -104,6 +104,8 @@ class Desk:
                 job.elapsed[asking] = time.perf_counter() - begin
             except (SourceError, LimitError) as error:
                 return (yield from self._make_do(job, k, error))
+            if said.goes_on and said.proba is not None:
+                job.probabilities[k] = said.proba
             if k != last:
                 job.exits.append(Exit(k, said.score, threshold))
             if not said.goes_on:
@@ -182,7 +184,9 @@ class Desk:
                     cells = job.cells_of(columns)
                     text = any(type(cell) is str for cell in cells)
                     try:
-                        said = yield Compute(partial(self._stages[j].answer, cells, text))
+                        # What was said before is not asked for, and paid, a second time.
+                        before = job.probabilities.get(j)
+                        said = yield Compute(partial(self._stages[j].answer, cells, text, before))
                     except SourceError:  # a model behind an endpoint: the next best
                         continue
                     except (TypeError, ValueError) as other:
