@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.pipeline import Pipeline
 
 from sparing._full_columns import ColumnUse, column_use_again, unwrapped
+from sparing._full_gaps import Gaps, gaps_of
 from sparing._price_list import short
 from sparing._stored import Stored, plain_labels, read_labels
 
@@ -51,11 +53,23 @@ class FullPredictor:
 
     def columns_read(self, X: Any) -> NDArray[np.bool_]:
         """Columns the model tests on each row."""
-        return self.use.read(X)
+        return self.use.read(self._whole(X))
 
     def raw(self, X: Any) -> Floats:
         """Probabilities, decision values or one-hot labels, one column per class."""
-        return raw_output(self.model, self.output, self.use.inputs_of(X), self.classes)
+        return raw_output(self.model, self.output, self._given(X), self.classes)
+
+    @cached_property
+    def _gaps(self) -> Gaps | None:
+        return gaps_of(self.model, self.use)
+
+    def _whole(self, X: Any) -> Any:
+        """X without gaps in columns that the model does not use, where it would refuse them."""
+        return X if self._gaps is None else self._gaps.filled(X)
+
+    def _given(self, X: Any) -> Any:
+        """What the model is asked about."""
+        return self.use.inputs_of(self._whole(X))
 
     def proba(self, raw: Floats) -> Floats:
         """Probabilities from :meth:`raw`."""
@@ -138,9 +152,7 @@ class DecidingPredictor(FullPredictor):
 
     def decide(self, X: Any) -> Codes:
         """Class per row, as the model itself says."""
-        return encode(
-            self.model.predict(self.use.inputs_of(X)), self.classes, "The full model answers"
-        )
+        return encode(self.model.predict(self._given(X)), self.classes, "The full model answers")
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,13 @@ def _margins(frontier: Frontier, wishes: Wishes, kept: Floats, n: int) -> Floats
     if wishes.max_error is not None:
         limit = wishes.max_error
         wrong = np.array([p.kept_error for p in frontier])
+        # Without kept rows there is no such share; a part of a row is rounding.
+        if (np.isnan(wrong) & (kept * frontier.n_rows > 0.5)).any():
+            raise ValueError(
+                f"max_error={limit:g}: this frontier does not say how many of the rows kept were wrong, which orders "
+                "its systems. Evaluate them, Frontier.evaluate([p.system for p in frontier.points], X, y) with "
+                "validation rows, or save a bundle again that was written without it."
+            )
         error = np.sqrt(max(limit * (1 - limit), 1 / n) / np.maximum(n * kept, 1e-9))
         margins = np.minimum(margins, np.where(kept > 0, (limit - wrong) / error, -np.inf))
     if wishes.min_recall:

@@ -4,7 +4,7 @@ import pickle
 import subprocess
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,8 +30,10 @@ from sparing import (
     FeatureCosts,
     Frontier,
     GreedyMiserClassifier,
+    Guarantee,
 )
 from sparing._routed import RoutedClassifier
+from sparing._sequence import safest_first
 from sparing._stored import Stored
 from sparing.runtime import Bundle, BundleError, inspect, load, save
 from sparing.runtime import _archive as archive
@@ -180,6 +182,9 @@ def test_every_system_of_a_frontier_comes_back(frontier, tmp_path):
         assert (point.cost, point.score) == (expected.cost, expected.score)
         assert point.stage_rates == expected.stage_rates
         np.testing.assert_array_equal(
+            [point.loss_error, point.kept_error], [expected.loss_error, expected.kept_error]
+        )
+        np.testing.assert_array_equal(
             point.system.predict_proba(X), expected.system.predict_proba(X)
         )
         np.testing.assert_array_equal(
@@ -200,6 +205,23 @@ def test_a_stored_frontier_chooses_like_the_one_it_was(frontier, tmp_path):
     budget = float(np.median(again.costs))
     direct = Frontier(expected.points, expected.full, "accuracy", "stage", expected.n_rows)
     assert again.at(budget=budget).cost == direct.at(budget=budget).cost
+
+
+def test_a_stored_frontier_can_be_promised_from(frontier, tmp_path):
+    """The order of the tests needs to know how many of the rows kept were wrong; files of before do not say it."""
+    clf, _ = fitted("gbrt")
+    save(clf, tmp_path / "a.sparing", frontier=frontier)
+    f = load(tmp_path / "a.sparing").frontier
+    again = Frontier(f.points, f.full, f.scoring, f.accounting, f.n_rows)
+    wish = Guarantee(max_error=0.3)
+    order = safest_first(frontier, wish, 300, 50)
+    assert safest_first(again, wish, 300, 50) == order
+    assert order
+    old = load(BUNDLES / "both-1.sparing").frontier
+    assert np.isnan([point.kept_error for point in old.points]).all()
+    without = [replace(point, kept_error=np.nan) for point in f.points]
+    with pytest.raises(ValueError, match=r"max_error=0.3: .* Evaluate them, Frontier.evaluate\("):
+        safest_first(replace(again, points=tuple(without)), wish, 300, 50)
 
 
 def test_parts_that_systems_share_are_stored_once(frontier, tmp_path):

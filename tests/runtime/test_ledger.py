@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -151,6 +153,28 @@ def test_a_purchase_for_another_system_may_lack_a_column(ledger):
     assert other.predict("x").cost == 5
 
 
+def test_a_stage_that_is_not_asked_is_not_paid_for(ledger):
+    """Its price was reserved with the purchase; then a column could not be computed, or was not in the books."""
+    costs = FeatureCosts({"a": 1, "b": 5}, derived={"d": ["b"]}, call_price=10)
+    stages = (Stage(Sigmoid(0), Margin(0), -10.0), Stage(Sigmoid(2)))
+    system = System(stages, costs, np.array([0, 1]))
+    source = MockSource({"x": {"a": 1.0, "b": 0.0}}, ["a", "b"])
+    session = Session(system, [source], ledger=ledger, derive={"d": lambda row: 1 / row["b"]})
+    answer = session.predict("x")
+    assert "could not be derived" in answer.reason
+    assert (ledger.total(), ledger.at_risk()) == (answer.cost, 0) == (6, 0)
+
+    def panel(column):
+        costs = FeatureCosts({"a": 0, "b": 0}, shared={"panel": (5, ["a", "b"])}, call_price=10)
+        return System((Stage(Sigmoid(column)),), costs, np.array([0, 1]))
+
+    people = {"y": {"a": 1.0, "b": 2.0}}
+    Session(panel(0), [MockSource(people, ["panel"])], ledger=ledger).predict("y")
+    with pytest.raises(NoAnswerError, match="bought for another system"):
+        Session(panel(1), [MockSource(people, ["panel"])], ledger=ledger).predict("y")
+    assert (ledger.total("y"), ledger.at_risk()) == (15, 0)
+
+
 # -- several at once ----------------------------------------------------------------------------------
 
 
@@ -264,6 +288,67 @@ def test_unknown_end_without_keys_is_refused_or_paid_again(ledger):
     assert (ledger.total(), ledger.at_risk()) == (6, 5)
 
 
+def paying_again(source, cap, **options):
+    system, _ = lender()
+    limits = Limits(per_entity=cap, per_window={3600: 100.0})
+    return Session(
+        system, [source], limits=limits, policy=Policy(unknown="retry", **QUICK), **options
+    )
+
+
+@pytest.mark.parametrize("with_ledger", [False, True])
+def test_limits_are_asked_before_something_is_paid_again(with_ledger, ledger):
+    _, people = lender()
+    source = sold(people, faults=[None, "lost"], honours_keys=False)
+    books = {"ledger": ledger} if with_ledger else {}
+    answer = paying_again(source, 10, **books).predict("bert")
+    assert (answer.stage, answer.cost, source.n_calls) == (0, 1, 2)
+    assert "lost. It is not asked again: Entity 'bert' has cost 6; another 5 would" in answer.reason
+
+
+@pytest.mark.parametrize("with_ledger", [False, True])
+def test_what_is_paid_again_is_booked_again(with_ledger, ledger):
+    """The first request is lost and may have been paid, the second is refused, the third goes well."""
+    _, people = lender()
+    source = sold(people, faults=[None, "lost", "refused"], honours_keys=False)
+    books = {"ledger": ledger} if with_ledger else {}
+    session = paying_again(source, 11, **books)
+    answer = session.predict("bert")
+    assert (answer.stage, answer.cost, source.n_calls) == (1, 6, 4)
+    assert source.paid["bert", "bureau"] == 2
+    if with_ledger:
+        assert (ledger.total(), ledger.at_risk()) == (6, 5)
+        assert [row["status"] for row in ledger.purchases()] == ["paid", "unknown", "paid"]
+        first, second = (row["key"] for row in ledger.purchases()[1:])
+        assert first != second
+        ledger.resolve(first, paid=False)
+        assert (ledger.total(), ledger.at_risk()) == (6, 0)
+        assert session.predict("bert").reused == ("income", "bureau")
+    else:
+        assert session._desk.till.book._by_entity["bert"][0] == 11
+
+
+def test_a_request_that_somebody_else_took_over_is_not_paid_again(ledger, clock):
+    _, people = lender()
+    source = sold(people, faults=["lost"], honours_keys=False)
+    fetch = source.fetch
+
+    def slow(request):
+        if source.n_calls == 0:
+            clock.now += ledger.lease + 1
+            other = [want("income", 1.0, honours=False)]
+            (call,) = ledger.claim("anna", other, limits=NO_LIMITS, unknown="retry").calls
+            ledger.close_calls([Outcome(call.key, {"income": {"income": 3.0}})])
+        return fetch(request)
+
+    source.fetch = slow
+    session = paying_again(source, 11, ledger=ledger)
+    with pytest.raises(NoAnswerError, match="lost"):
+        session.predict("anna")
+    assert source.n_calls == 1
+    assert session.predict("anna").reused == ("income",)
+
+
 def test_free_items_are_always_asked_for_again(ledger, clock):
     crash_after_claim(ledger, want(price=0.0, honours=False))
     clock.now += ledger.lease + 1
@@ -303,6 +388,16 @@ def test_recover_asks_for_everything_of_unknown_end(ledger, clock):
     assert (ledger.total(), ledger.at_risk()) == (6, 0)
     assert session.predict("anna").reused == ("income",)
     assert Session(system, [source]).recover() == 0
+
+
+def test_recover_asks_once_for_all_items_of_a_request(ledger, clock):
+    system, people = lender()
+    source = sold(people, faults=["lost"])
+    crash_after_claim(ledger, want("income", 1.0), want())
+    clock.now += ledger.lease + 1
+    session = Session(system, [source], ledger=ledger, policy=Policy(retries=0))
+    assert (session.recover(), source.n_calls) == (0, 1)
+    assert (session.recover(), source.n_calls) == (1, 2)
 
 
 def test_resolve(ledger, clock):
@@ -523,6 +618,57 @@ def test_busy_books_are_waited_for(tmp_path):
         other.save_state("x", {})
         assert time.perf_counter() - begin > 0.05
         thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")
+def test_a_process_forked_during_a_transaction_has_the_books_too(ledger):
+    inside, end = threading.Event(), threading.Event()
+
+    def busy():
+        with ledger._store.reading():
+            inside.set()
+            end.wait(30)
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    inside.wait(30)
+    child = os.fork()
+    if not child:
+        signal.alarm(10)  # ends a process that waits for a thread it has not
+        os._exit(int(ledger.total() != 0))
+    end.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+class FullDisk:
+    """A connection at which a statement fails once, after SQLite has ended the transaction or before."""
+
+    def __init__(self, connection, statement, ends):
+        self._connection, self._statement, self._ends = connection, statement, ends
+
+    def execute(self, text, *values):
+        if self._statement is not None and text.startswith(self._statement):
+            self._statement = None
+            if self._ends:
+                self._connection.execute("rollback")
+            raise sqlite3.OperationalError("disk I/O error")
+        return self._connection.execute(text, *values)
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+
+@pytest.mark.parametrize("statement", ["commit", "insert"])
+@pytest.mark.parametrize("ends", [False, True])
+def test_after_a_disk_error_the_books_go_on(ledger, statement, ends):
+    ledger._store._connection = FullDisk(ledger._store._open(), statement, ends)
+    with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
+        ledger.save_state("pacer", {"level": 1})
+    assert ledger.load_state("pacer") is None
+    ledger.save_state("pacer", {"level": 2})
+    assert ledger.load_state("pacer") == {"level": 2}
 
 
 def test_confidence_and_margin_gates_share_the_books(ledger):

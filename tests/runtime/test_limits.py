@@ -263,6 +263,36 @@ def test_a_session_leaves_a_broken_source_alone():
     assert session.breakers == {"mock": "closed"}
 
 
+def test_a_breaker_closes_while_questions_keep_coming():
+    """Refusing them is no failure of the source: it is tried as soon as its pause is over."""
+    system, people = lender()
+    source = MockSource(people, ["income", "bureau"], faults=["refused"])
+    policy = Policy(retries=0, breaker_failures=1, breaker_pause=10.0)
+    session = Session(system, [source], policy=policy)
+    clock = session._desk.till.breakers["mock"]._clock = Clock()
+    for _ in range(3):
+        with pytest.raises(NoAnswerError):
+            session.predict("anna")
+        clock.now += 4.0
+    assert source.n_calls == 1
+    assert session.predict("anna").cost == 1
+    assert session.breakers == {"mock": "closed"}
+
+
+def test_a_trial_about_nobody_shows_that_the_source_is_well():
+    system, people = lender()
+    source = MockSource(people, ["income", "bureau"], faults=["refused"])
+    policy = Policy(retries=0, breaker_failures=1, breaker_pause=10.0)
+    session = Session(system, [source], policy=policy)
+    clock = session._desk.till.breakers["mock"]._clock = Clock()
+    with pytest.raises(NoAnswerError):
+        session.predict("anna")
+    clock.now += 11.0
+    with pytest.raises(NoAnswerError, match="knows no entity 'zoe'"):
+        session.predict("zoe")
+    assert session.predict("anna").cost == 1
+
+
 def test_a_question_about_nobody_does_not_open_the_breaker():
     system, people = lender()
     session = Session(

@@ -161,12 +161,30 @@ def test_equal_scores_make_a_path_too():
     assert pacer.thresholds[0] < -0.5
 
 
+def test_a_path_may_begin_with_nobody_and_end_with_everybody():
+    """As cascades' frontiers do; the mean cost is as close as ever, in steps where there is nothing between."""
+    system = two_stages()
+    systems = [system.with_thresholds(t) for t in (np.inf, 0.0, -np.inf)]
+    pacer = Pacer.along(systems, 3.0, start=0.0, rate=0.01)
+    seen = [pacer.thresholds[0]]
+    for _ in range(50):  # an answer for nothing moves it on by a hundredth
+        pacer.update(0.0)
+        seen.append(pacer.thresholds[0])
+    assert set(seen) == {np.inf, 0.0}
+    assert seen.index(0.0) == pytest.approx(25, abs=1)
+    X = np.random.default_rng(0).normal(size=(3000, 3))
+    pacer = Pacer.along(systems, 3.0, rate=0.01)
+    for row in X:
+        pacer.update(6.0 if -abs(row[0]) > pacer.thresholds[0] else 1.0)
+    assert pacer.spent / pacer.n_answers == pytest.approx(3.0, rel=0.04)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"target": 0.0}, "target is 0.0"),
         ({"path": [[1.0]]}, "at least two points"),
-        ({"path": [[np.inf], [0.0]]}, "finite thresholds"),
+        ({"path": [[np.nan], [0.0]]}, "thresholds without NaN"),
         ({"rate": 0.0}, "rate is 0.0"),
         ({"bounds": (0.5, 0.2)}, "bounds are"),
         ({"start": 2.0}, "start is 2.0, outside"),

@@ -21,6 +21,7 @@ from service_cases import KEY, NAMES, Caller, lender, logged, people, problem, s
 
 from sparing.frontier import Frontier
 from sparing.runtime import Ledger, Limits, MappingSource, Pacer, Policy, Session, load, save
+from sparing.runtime._service_lever import Lever, Serving, places_of
 from sparing.runtime.service import create_app, serve
 
 PEOPLE = people()
@@ -315,9 +316,30 @@ def test_the_lever_goes_along_the_frontier(bundle, tmp_path):
         assert other["as_fitted"]
 
 
-def served_places(path):
-    from sparing.runtime._service_lever import places_of
+def test_a_kept_position_that_is_no_longer_sold_does_not_stop_the_service(bundle, tmp_path):
+    system, X = load(bundle[0]), bundle[1]
+    _, own = places_of(system)
+    sold_now = set()
 
+    def open_serving(system, position):
+        if position not in sold_now:
+            raise ValueError("No source sells item 4.")
+        return Serving(Session(system, [MappingSource(X, range(5))]), None, position)
+
+    with Ledger(tmp_path / "books.db") as ledger:
+        sold_now |= {own, own - 1}
+        Lever(system, open_serving, ledger=ledger).move(position=own - 1)
+        sold_now.remove(own - 1)
+        with logged() as lines:
+            lever = Lever(system, open_serving, ledger=ledger)
+        assert lever.is_fitted
+        assert lines[0]["level"] == "warning"
+        assert (lines[0]["kept_position"], lines[0]["position"]) == (own - 1, own)
+        sold_now.add(own - 1)  # sold again
+        assert Lever(system, open_serving, ledger=ledger).position == own - 1
+
+
+def served_places(path):
     places, own = places_of(load(path))
     assert places[own].system.thresholds == load(path).thresholds
     return [place.system for place in places]

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
@@ -125,6 +126,23 @@ def test_learnt_systems(learnt, name):
         answers = session.predict_many(range(80), concurrency=4)
     check_against_batch(session, some, answers, system)
     assert 0.2 < system.route(some).mean() < 0.8
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_full_models_that_refuse_gaps_in_columns_they_do_not_use(frame, tmp_path):
+    X, y = table(400)
+    X = np.column_stack([X, rows(400, 2, seed=1)])
+    if frame:
+        X = pd.DataFrame(X, columns=list("abcde"))
+    chosen = make_pipeline(SelectKBest(k=2), LogisticRegression())
+    for full in (chosen, GradientBoostingClassifier(n_estimators=3, max_depth=1)):
+        clf = AdaptGbrtClassifier(full, n_estimators=5, random_state=0).fit(X, y)
+        assert len(clf.stages_[-1].columns) < 5
+        save(clf.with_thresholds(-1e9), tmp_path / "a.sparing")
+        chosen_by = "sklearn.feature_selection._univariate_selection.f_classif"
+        system, some = load(tmp_path / "a.sparing", trusted=[chosen_by]), X[:20]
+        session = Session(system, [MappingSource(some, list(system.costs.items))])
+        check_against_batch(session, some, session.predict_many(range(20)), system)
 
 
 def test_a_model_of_models(learnt):
@@ -342,6 +360,45 @@ def test_derived_columns_can_be_computed():
     assert "could not be derived" in answer.reason
 
 
+def test_columns_are_computed_for_the_stage_that_reads_them():
+    """A function that fails for a later stage is no reason not to answer before."""
+    costs = FeatureCosts({"b": 5, "c": 3}, derived={"ratio": ["c", "b"], "log": ["ratio"]})
+    stages = (Stage(Sigmoid(1), Margin(1), -1.0), Stage(Sigmoid(3)))
+    system = System(stages, costs, np.array([0, 1]))
+    called = []
+
+    def ratio(row):
+        called.append("ratio")
+        return row["c"] / row["b"]
+
+    # In any order: what a column is computed from is computed first.
+    derive = {"log": lambda row: np.log(row["ratio"]), "ratio": ratio}
+    people = {"sure": {"b": 0.0, "c": 2.0}, "zero": {"b": 0.0, "c": 0.5}, "x": {"b": 2.0, "c": 0.5}}
+    session = Session(system, [MockSource(people, ["b", "c"])], derive=derive)
+    assert session.predict("sure", {"b": 0.0}).stage == 0
+    assert not called
+    assert "'ratio' could not be derived" in session.predict("zero").reason
+    answer = session.predict("x")
+    assert (answer.stage, answer.cost) == (1, 8)
+    assert answer.probabilities[1] == 1 / (1 + np.exp(-np.log(0.25)))
+
+
+def test_what_is_left_may_be_computed():
+    """Stage 1 fails, and what stage 2 reads can be computed from what is there."""
+    costs = FeatureCosts({"a": 1, "b": 2}, derived={"square": ["a"]})
+    stages = (
+        Stage(Sigmoid(0), Margin(0), -10.0),
+        Stage(Sigmoid(1), Margin(1), -10.0),
+        Stage(Sigmoid(2)),
+    )
+    system = System(stages, costs, np.array([0, 1]))
+    source = MockSource({"x": {"a": 3.0}}, ["a", "b"], faults=[None, *["refused"] * 3])
+    square = {"square": lambda row: row["a"] ** 2}
+    answer = Session(system, [source], policy=Policy(**QUICK), derive=square).predict("x")
+    assert (answer.degraded, answer.stage, answer.cost) == (True, 2, 1)
+    assert answer.probabilities[1] == 1 / (1 + np.exp(-9.0))
+
+
 def test_an_item_can_bring_many_columns():
     costs = FeatureCosts({"a": 0, "b": 0, "c": 2}, shared={"bureau": (5, ["a", "b"])})
     system = System(
@@ -455,8 +512,17 @@ def test_coroutine_functions_are_sources():
         await asyncio.sleep(0.001)
         return people[request.entity]
 
-    session = Session(system, [CallableSource(bureau, ["income", "bureau"])])
-    assert asyncio.run(session.apredict("bert")).cost == session.predict("bert").cost == 6
+    class Bureau:
+        async def __call__(self, request):
+            return await bureau(request)
+
+    async def notebook(session):
+        return session.predict("bert")
+
+    for function in (bureau, Bureau()):
+        session = Session(system, [CallableSource(function, ["income", "bureau"])])
+        assert asyncio.run(session.apredict("bert")).cost == session.predict("bert").cost == 6
+        assert asyncio.run(notebook(session)).cost == 6  # where a loop runs already
 
 
 # -- when something goes wrong --------------------------------------------------------------------------
@@ -518,6 +584,20 @@ def test_a_later_stage_may_be_the_best_one_left():
     session = Session(priced, [source], policy=Policy(**QUICK))
     answer = session.predict(goes_on, {2: X[goes_on, 2], 3: X[goes_on, 3]})
     assert (answer.degraded, answer.stage) == (True, 0)  # asking the last one costs money
+
+
+def test_what_a_stage_has_said_is_not_asked_for_again():
+    """Its call may cost something, and was booked once."""
+    calls = []
+    first = Stage(Sigmoid(0, calls=calls), ConfidenceGate(), -1.0)
+    system = System(
+        (first, Stage(Sigmoid(1))), FeatureCosts([1, 2], call_price=[4, 0]), np.array([0, 1])
+    )
+    source = MockSource(np.array([[0.5, 1.0]]), [0, 1], faults=[None, *["refused"] * 3])
+    answer = Session(system, [source], policy=Policy(**QUICK)).predict(0)
+    assert (answer.degraded, answer.stage, answer.cost) == (True, 0, 5)
+    assert answer.probabilities[1] == 1 / (1 + np.exp(-0.5))
+    assert calls == [1]
 
 
 def test_without_honoured_keys_an_unknown_end_is_not_paid_twice():

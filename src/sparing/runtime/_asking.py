@@ -19,7 +19,10 @@ _QUICK = 0.002
 
 
 class Said(NamedTuple):
-    """What a stage says: the gate's score (NaN without a gate), whether the row goes on, and else the answer."""
+    """What a stage says: the gate's score (NaN without a gate), whether the row goes on, and else the answer.
+
+    Probabilities of a row that goes on are there where the gate reads them.
+    """
 
     score: float
     goes_on: bool
@@ -77,16 +80,21 @@ class AskedStage:
             # Compared as an array, as in a batch: a score in single precision is compared in single precision.
             score = float(scores[0])
             if (scores > threshold)[0]:
-                return Said(score, True)
+                return Said(score, True, None if proba is None else _first(proba))
         return self._answer(X, proba, score)
 
-    def answer(self, cells: list[Value], text: bool) -> Said:
-        """Ask the predictor whatever the gate says."""
-        return self._answer(self._make_row(cells, text), None, np.nan)
+    def answer(self, cells: list[Value], text: bool, proba: Floats | None = None) -> Said:
+        """Ask the predictor whatever the gate says, unless it has given its probabilities before."""
+        given = None if proba is None else [proba]
+        return self._answer(self._make_row(cells, text), given, np.nan)
 
     def _answer(self, X: Any, proba: Any, score: float) -> Said:
         if proba is None:
             proba = self._predict_proba(X)
-        row = np.asarray(proba[0], dtype=float)
+        row = _first(proba)
         code = row.argmax() if self._decide is None else self._decide(X)[0]
         return Said(score, False, row, int(code))
+
+
+def _first(proba: Any) -> Floats:
+    return np.asarray(proba[0], dtype=float)

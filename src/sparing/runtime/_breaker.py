@@ -76,7 +76,7 @@ class Breaker:
         )
 
     def worked(self) -> None:
-        """Note an answer."""
+        """Note that the source is well: an answer, or a refusal that was the request's own fault."""
         if self._in_a_row:
             with self._lock:
                 self._in_a_row, self._opened, self._trial = 0, None, None

@@ -95,11 +95,17 @@ class Desk:
                     bought = time.perf_counter()
                     job.elapsed[buying] = bought - begin
                     begin = bought
-                self._compute_derived(job, rounds[k])
+                try:
+                    self._compute_derived(job, rounds[k].derived)
+                except SourceError:  # the stage is not asked
+                    yield from self.till.close_asking(job, paid=False)
+                    raise
                 said = yield from self._ask(job, k, threshold)
                 job.elapsed[asking] = time.perf_counter() - begin
             except (SourceError, LimitError) as error:
                 return (yield from self._make_do(job, k, error))
+            if said.goes_on and said.proba is not None:
+                job.probabilities[k] = said.proba
             if k != last:
                 job.exits.append(Exit(k, said.score, threshold))
             if not said.goes_on:
@@ -148,8 +154,8 @@ class Desk:
         if isinstance(self.till.book, Ledger) and items:
             yield Compute(partial(self.till.book.doubt, job.entity, items, str(nonsense)))
 
-    def _compute_derived(self, job: Job, wanted: Round) -> None:
-        for column in wanted.derived:
+    def _compute_derived(self, job: Job, columns: Sequence[Hashable]) -> None:
+        for column in columns:
             row = {c: job.cells[self._place[c]] for c in self.plan.inputs[column]}
             try:
                 value = plain(self._derive[column](row))
@@ -173,12 +179,14 @@ class Desk:
                 # Asking a later stage may cost something that was not reserved.
                 reachable = j != k and (j <= job.asked or not self._call_prices[j])
                 columns = self.system.stages[j].predictor.columns.tolist()
-                if reachable and job.there.issuperset(columns):
+                if reachable and self._has(job, columns):
                     # Alone: what failed may be nonsense in a column that this stage has nothing to do with.
                     cells = job.cells_of(columns)
                     text = any(type(cell) is str for cell in cells)
                     try:
-                        said = yield Compute(partial(self._stages[j].answer, cells, text))
+                        # What was said before is not asked for, and paid, a second time.
+                        before = job.probabilities.get(j)
+                        said = yield Compute(partial(self._stages[j].answer, cells, text, before))
                     except SourceError:  # a model behind an endpoint: the next best
                         continue
                     except (TypeError, ValueError) as other:
@@ -192,6 +200,17 @@ class Desk:
             cost=self._cost(job),
             bought=tuple(job.bought),
         ) from error
+
+    def _has(self, job: Job, columns: Sequence[int]) -> bool:
+        """Whether columns are there, or can be computed from what is there."""
+        for column in self.plan.to_derive(columns, job.there):
+            if not job.there.issuperset(self._place[c] for c in self.plan.inputs[column]):
+                return False
+            try:
+                self._compute_derived(job, [column])
+            except SourceError:
+                return False
+        return job.there.issuperset(columns)
 
     def _answer(self, job: Job, k: int, said: Said, reason: str = "") -> Answer:
         assert said.proba is not None

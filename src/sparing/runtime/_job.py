@@ -15,7 +15,7 @@ class Job:
 
     __slots__ = (
         *("asked", "asking", "bought", "brought", "cells", "elapsed", "entity", "exits"),
-        *("known", "reused", "text", "there"),
+        *("known", "probabilities", "reused", "text", "there"),
     )
 
     def __init__(self, entity: Hashable, n_columns: int) -> None:
@@ -31,6 +31,7 @@ class Job:
         self.reused: list[Hashable] = []
         self.asked = -1  # last stage that was asked
         self.asking: str | None = None  # key of the reserved price of asking a stage
+        self.probabilities: dict[int, Any] = {}  # of stages whose gate read them
         self.exits: list[Exit] = []
         self.elapsed: dict[str, float] = {}
 

@@ -5,7 +5,7 @@ All items of one request share a key and a status. The states of a purchase::
     open ──► paid        an answer came and is written down
      │ └──► failed      it surely cost nothing; the reservation is given back
      └────► unknown     it may have been paid: the lease ran out (a crash), or the answer never came
-    unknown ──► open    asked again under the same key, where the source honours it
+    unknown ──► open    asked again under the same key, where the source honours it; elsewhere a retry opens a new one
     paid ──► unknown    what came turned out to be nonsense
 """
 
@@ -219,6 +219,46 @@ def _settle(connection: sqlite3.Connection, outcome: Outcome, now: float) -> Non
                 row["id"],
             ),
         )
+
+
+def repeat(
+    connection: sqlite3.Connection,
+    key: str,
+    *,
+    now: float,
+    lease: float,
+    limits: Limits,
+    reason: str,
+) -> str | None:
+    """Open a request once more under a key of its own, and leave the end of the old one unknown.
+
+    None where somebody else has it by now; a LimitError leaves it as it was.
+    """
+    rows = connection.execute(
+        "select entity, price from purchases where key = ? and status = 'open' and live = 1", (key,)
+    ).fetchall()
+    if not rows:
+        return None
+    name, price = rows[0]["entity"], sum(row["price"] for row in rows)
+    limits.check(
+        json.loads(name),
+        price,
+        lambda: spent(connection, name),
+        lambda seconds: spent_in(connection, seconds, now),
+    )
+    connection.execute(
+        "update purchases set status = 'unknown', live = 0, lease = 0, reason = ? where key = ?",
+        (reason, key),
+    )
+    another = new_key()
+    connection.execute(
+        "insert into purchases (kind, entity, item, columns, source, key, price, status, live, opened, lease, "
+        "time_to_live, honours_keys, keep) select kind, entity, item, columns, source, ?, price, 'open', 1, ?, ?, "
+        "time_to_live, honours_keys, keep from purchases where key = ? order by id",
+        (another, now, now + lease, key),
+    )
+    _spend(connection, _windows(connection), price, now)
+    return another
 
 
 def doubt(

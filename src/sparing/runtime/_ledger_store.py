@@ -6,6 +6,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +48,9 @@ create table if not exists states (name text primary key, content text not null)
 """
 
 
+_STORES: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
 class Store:
     """One connection per process, one transaction at a time in it.
 
@@ -61,6 +65,7 @@ class Store:
         self._connection: sqlite3.Connection | None = None
         self._process = os.getpid()
         self._inherited: list[sqlite3.Connection | None] = []
+        _STORES.add(self)
         try:
             with _errors_naming(self.path):
                 self._make()
@@ -118,10 +123,12 @@ class Store:
             connection.execute("begin immediate")
             try:
                 yield connection
+                connection.execute("commit")
             except BaseException:
-                connection.execute("rollback")
+                # A disk that is full may have ended the transaction, or have left it open after a failed commit.
+                if connection.in_transaction:
+                    connection.execute("rollback")
                 raise
-            connection.execute("commit")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -135,6 +142,16 @@ class Store:
             if self._connection is not None and self._process == os.getpid():
                 self._connection.close()
             self._connection = None
+
+
+def _unlock() -> None:
+    """New locks in a process that was forked: who held the old ones is not in it, and would never give them back."""
+    for store in _STORES:
+        store._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 
 
 @contextmanager

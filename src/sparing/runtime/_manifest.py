@@ -81,6 +81,7 @@ class SystemWriter:
             "score": plain(float(point.score), "score"),
             "stage_rates": plain(point.stage_rates, "rates"),
             "loss_error": plain(point.loss_error, "standard error"),
+            "kept_error": plain(point.kept_error, "error among the rows kept"),
             "label": plain(point.label, "label"),
         }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,7 +145,7 @@ class Plan:
             missing &= ~there
             items = self._costs.needs[self._to_buy(missing, there)].any(axis=0) & ~owned
             owned |= items
-            rounds.append(self._round(np.flatnonzero(items), there, owned))
+            rounds.append(self._round(np.flatnonzero(items), stage.columns, there, owned))
         return tuple(rounds)
 
     def _to_buy(self, missing: Booleans, there: Booleans) -> Booleans:
@@ -159,8 +159,14 @@ class Plan:
                 wanted |= self._to_buy(inputs & ~there, there)
         return wanted
 
-    def _round(self, items: NDArray[np.intp], there: Booleans, owned: Booleans) -> Round:
-        """The purchase of some items; marks the columns that come with them."""
+    def _round(
+        self,
+        items: NDArray[np.intp],
+        read: NDArray[np.intp],
+        there: Booleans,
+        owned: Booleans,
+    ) -> Round:
+        """The purchase of some items; marks the columns that come with them, and those derived for the stage."""
         names = [self._costs.items[i] for i in items]
         brings: dict[Hashable, list[Hashable]] = {item: [] for item in names}
         complete = ~(self._costs.needs & ~owned).any(axis=1)
@@ -170,13 +176,8 @@ class Plan:
                 continue
             brings[self._bringer(column, names)].append(column)
             there[j] = True
-        derived = []
-        for column in self._derive:  # a column may be derived from derived ones listed before it
-            inputs = [self._place[c] for c in self.inputs[column]]
-            place = self._place[column]
-            if self._used[place] and not there[place] and there[inputs].all():
-                derived.append(column)
-                there[place] = True
+        derived = self.to_derive(read.tolist(), set(np.flatnonzero(there).tolist()))
+        there[[self._place[column] for column in derived]] = True
         wants = tuple(self._want(item, tuple(brings[item])) for item in names)
         groups = []
         for source in dict.fromkeys(want.source for want in wants):
@@ -184,6 +185,19 @@ class Plan:
             groups.append(Group(source, tuple(w.item for w in own), tuple(w.columns for w in own)))
         columns = tuple(column for item in names for column in brings[item])
         return Round(tuple(groups), wants, columns, tuple(derived))
+
+    def to_derive(self, read: Sequence[int], there: Collection[int]) -> list[Hashable]:
+        """What has to be computed before columns at some places can be read, each after what it is computed from.
+
+        Nothing else: a function that fails for a column of a later stage is no reason not to answer now.
+        """
+        derived: dict[Hashable, None] = {}
+        for j in read:
+            column = self._costs.columns[j]
+            if column in self._derive and j not in there:
+                inputs = [self._place[c] for c in self.inputs[column]]
+                derived |= dict.fromkeys([*self.to_derive(inputs, there), column])
+        return list(derived)
 
     def _bringer(self, column: Hashable, names: Sequence[Hashable]) -> Hashable:
         """The item among those bought now that a column comes with."""

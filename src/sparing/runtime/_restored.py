@@ -34,6 +34,8 @@ class StoredPoint:
     label : plain data
     loss_error : float
         Standard error of what it loses against the full model.
+    kept_error : float
+        Share of wrong answers among the rows that are not sent to the full model; NaN in files that do not say it.
     """
 
     system: System
@@ -42,6 +44,7 @@ class StoredPoint:
     stage_rates: tuple[float, ...]
     label: Any = None
     loss_error: float = math.nan
+    kept_error: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,19 +266,21 @@ class SystemReader:
 
     def _point(self, record: Any, parts: Sequence[Any]) -> StoredPoint:
         wanted = {"system", "cost", "score", "stage_rates", "loss_error", "label"}
-        if not isinstance(record, dict) or set(record) != wanted:
-            raise BundleError(f"A point of a frontier has {sorted(wanted)}.")
+        later = {"kept_error"}  # files of before have no such key
+        if not isinstance(record, dict) or set(record) - later != wanted:
+            raise BundleError(f"A point of a frontier has {sorted(wanted | later)}.")
         number = record["system"]
         place = 0 if number is None else number + 1 if type(number) is int else -1
         if not 0 <= place < len(self._records) or (number is not None and number < 0):
             raise BundleError(f"A point of the frontier is system {number!r}, which is not there.")
-        values = [read_plain(record[name]) for name in ("cost", "score", "loss_error")]
+        names = ("cost", "score", "loss_error", "kept_error")
+        values = [read_plain(record.get(name, math.nan)) for name in names]
         rates = read_plain(record["stage_rates"])
         if not isinstance(rates, list) or not all(
             isinstance(v, float | int) for v in [*values, *rates]
         ):
             raise BundleError(
-                "A point of a frontier has numbers as cost, score, standard error and rates."
+                "A point of a frontier has numbers as cost, score, standard error, error of kept rows and rates."
             )
         return StoredPoint(
             self._system(place, parts),
@@ -284,6 +289,7 @@ class SystemReader:
             tuple(float(rate) for rate in rates),
             read_plain(record["label"]),
             float(values[2]),
+            float(values[3]),
         )
 
 

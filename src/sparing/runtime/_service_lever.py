@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparing.runtime._service_client import ClientDesk
+from sparing.runtime._service_log import LOGGER
 from sparing.runtime._service_problem import Problem, finite
 from sparing.runtime.ledger import Ledger
 from sparing.runtime.pacing import Pacer
@@ -101,7 +102,7 @@ class Lever:
         Makes a :class:`Serving` of a system and its position; all of them share sources, books and breakers.
     pacer : Pacer, optional
     ledger : Ledger, optional
-        Keeps the position over restarts.
+        Keeps the position over restarts. One that can no longer be served stays in it, and the fitted one serves.
     digest : str
         Of the model; a position kept for another model is not taken up.
     """
@@ -238,4 +239,11 @@ class Lever:
             if kept["target"] is not None:
                 self._pacer.target = kept["target"]
         elif kept["target"] is None and kept["position"] < len(self.places):
-            self.move(position=kept["position"], thresholds=kept["thresholds"])
+            try:
+                self.move(position=kept["position"], thresholds=kept["thresholds"])
+            except Problem:  # its items are no longer sold: no reason not to serve
+                fields = {"kept_position": kept["position"], "position": self.position}
+                LOGGER.warning(
+                    "the sources do not sell what the kept position of the lever needs: it stays as fitted",
+                    extra={"fields": fields},
+                )

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from sparing.runtime._breaker import Breaker
 from sparing.runtime._claim import Call, Claim, Outcome, Want, new_key
@@ -120,16 +122,16 @@ class Till:
                 if wants and not claim.calls:
                     yield Pause(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE)
+            lacking = [c for c in wanted.columns if self._place[c] not in job.there]
+            if lacking:
+                raise SourceError(
+                    f"The ledger has what column {lacking[0]!r} of entity {job.entity!r} comes with, but not the "
+                    "column: it was bought for another system. Ledger.purge lets it be bought again.",
+                    paid=False,
+                )
         except Exception:
             yield from self.close_asking(job, paid=False)
             raise
-        lacking = [c for c in wanted.columns if self._place[c] not in job.there]
-        if lacking:
-            raise SourceError(
-                f"The ledger has what column {lacking[0]!r} of entity {job.entity!r} comes with, but not the column: "
-                "it was bought for another system. Ledger.purge lets it be bought again.",
-                paid=False,
-            )
 
     def _reuse(self, job: Job, claim: Claim, wanted: Round) -> None:
         sellers = {want.item: want.source for want in wanted.wants}
@@ -151,17 +153,14 @@ class Till:
         """Make the calls together, write down how they ended, and raise if one of them failed."""
         if not calls:
             return
-        results = yield Together(
+        ends: list[Ended] = yield Together(
             [self.purchase(job.entity, call) for call in calls],
             [self.sources[call.source].local for call in calls],
         )
         if self.book is not None:
-            outcomes = [
-                outcome_of(call, result) for call, result in zip(calls, results, strict=True)
-            ]
-            yield Compute(partial(self.book.close_calls, outcomes))
+            yield Compute(partial(self.book.close_calls, [outcome_of(end) for end in ends]))
         failed = None
-        for call, result in zip(calls, results, strict=True):
+        for call, result in ends:
             if isinstance(result, SourceError):
                 failed = failed or result
             else:
@@ -172,16 +171,34 @@ class Till:
             raise failed
 
     def purchase(self, entity: Hashable, call: Call) -> Flow:
-        """One call with its retries; values by column, or a :class:`SourceError` that says whether it was paid."""
+        """One call with its retries; how it :class:`Ended`.
+
+        A retry that may be paid a second time is a purchase of its own, and the limits are asked first.
+        """
         source, breaker = self.sources[call.source], self.breakers[call.source]
         columns = tuple(column for some in call.columns for column in some)
-        request = Request(entity, call.items, columns, call.key)
         unpaid = not call.again
         policy = self.policy
+        text = ""
+        failure: Exception
         for attempt in range(policy.retries + 1):
             try:
+                if attempt and not (unpaid or source.honours_keys or self.book is None):
+                    key = yield Compute(
+                        partial(self.book.repeat, call.key, limits=self.limits, reason=text)
+                    )
+                    if key is None:
+                        break
+                    call, unpaid = replace(call, key=key), True
                 breaker.check()
-                answer = yield Ask(source, request)
+            except SourceError as refusal:  # its own, and no failure of the source
+                text, failure = str(refusal), refusal
+                break
+            except Exception as error:  # a limit, or books that cannot be written
+                text = f"{text.rstrip('.')}. It is not asked again: {error}"
+                break
+            try:
+                answer = yield Ask(source, Request(entity, call.items, columns, call.key))
                 values = checked_answer(
                     answer,
                     columns,
@@ -191,27 +208,37 @@ class Till:
                     complete=self.complete,
                 )
                 breaker.worked()
-                return values
+                return Ended(call, values)
             except Exception as error:
                 failure = error
                 paid = final = None
+                text = f"Source {source.name!r} raised {type(error).__name__}: {error}"
                 if isinstance(error, SourceError):
-                    paid, final = error.paid, error.final
-                if not getattr(error, "healthy", False):
+                    paid, final, text = error.paid, error.final, str(error)
+                if getattr(error, "healthy", False):
+                    breaker.worked()
+                else:
                     breaker.failed()
                 unpaid = unpaid and paid is False
                 safe = unpaid or source.honours_keys or policy.unknown == "retry"
                 if final or not safe or attempt == policy.retries:
                     break
                 yield Pause(random.uniform(0.0, 2.0 * policy.backoff * 2**attempt))
-        text = str(failure)
-        if not isinstance(failure, SourceError):
-            text = f"Source {source.name!r} raised {type(failure).__name__}: {failure}"
-        raise SourceError(text, paid=False if unpaid else None, final=True) from failure
+        failed = SourceError(text, paid=False if unpaid else None, final=True)
+        failed.__cause__ = failure
+        return Ended(call, failed)
 
 
-def outcome_of(call: Call, result: dict[Hashable, Value] | SourceError) -> Outcome:
+class Ended(NamedTuple):
+    """A call as it is in the books, and its values by column, or an error that says whether it was paid."""
+
+    call: Call
+    result: dict[Hashable, Value] | SourceError
+
+
+def outcome_of(end: Ended) -> Outcome:
     """How a call ended, for the books."""
+    call, result = end
     if isinstance(result, SourceError):
         return Outcome(call.key, None, result.paid, str(result))
     values = {

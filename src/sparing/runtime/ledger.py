@@ -129,6 +129,27 @@ class Ledger:
         with self._store.transaction() as connection:
             claims.close(connection, outcomes, self._clock())
 
+    def repeat(self, key: str, *, limits: Limits, reason: str) -> str | None:
+        """Write down that a request under way may have been paid and is made once more, as a purchase of its own.
+
+        Returns its key, or None where somebody else has taken the request over by now.
+
+        Parameters
+        ----------
+        key : of the request.
+        limits : caps under which its price is reserved again; :class:`LimitError` leaves the books as they were.
+        reason : what happened.
+        """
+        with self._store.transaction() as connection:
+            return claims.repeat(
+                connection,
+                key,
+                now=self._clock(),
+                lease=self.lease,
+                limits=limits,
+                reason=reason,
+            )
+
     def doubt(self, entity: Hashable, items: Sequence[Hashable], reason: str) -> None:
         """Note that what came for some items is nonsense: whether a request went well is unknown again.
 
@@ -156,7 +177,7 @@ class Ledger:
             row = connection.execute(
                 "select min(id) as id, entity, key, source from purchases where kind = 'item' and honours_keys = 1 "
                 "and (status = 'unknown' or status = 'open' and lease <= ?) and live = 1 "
-                f"and source in ({marks}) and id > ? group by key order by 1 limit 1",
+                f"and source in ({marks}) group by key having min(id) > ? order by 1 limit 1",
                 (self._clock(), *sources, after),
             ).fetchone()
             if row is None:

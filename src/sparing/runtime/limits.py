@@ -130,8 +130,9 @@ class Policy:
         ``reason``); when there is none it raises :class:`NoAnswerError`, as ``"raise"`` always does.
     unknown : {"refuse", "retry"}, default="refuse"
         What to do about a payment whose end is unknown (a crash, an answer that never came) at a source that does not
-        honour idempotency keys: not pay again, or pay again. Sources that honour them are always asked again, under the
-        same key. Items that cost nothing are always asked for again.
+        honour idempotency keys: not pay again, or pay again, which counts again in the books and under the limits.
+        Sources that honour them are always asked again, under the same key. Items that cost nothing are always asked
+        for again.
     retries : int, default=2
         Calls of a source after the first one failed.
     backoff : float, default=0.1
@@ -228,6 +229,22 @@ class Purse:
             if asked is not None:
                 self._book(asked, entity, call_price, now, limits)
         return Claim(tuple(calls), asking=asked)
+
+    def repeat(self, key: str, *, limits: Limits, reason: str) -> str | None:  # noqa: ARG002
+        """Reserve the price of a request that may have been paid once more, or raise :class:`LimitError`."""
+        now = self._clock()
+        with self._lock:
+            entity, price, _, _ = self._open[key]
+            limits.check(
+                entity,
+                price,
+                lambda: self._by_entity.get(entity, (0.0, 0))[0],
+                lambda seconds: self._spent_in(seconds, now),
+            )
+            del self._open[key]
+            another = new_key()
+            self._book(another, entity, price, now, limits)
+        return another
 
     def _book(self, key: str, entity: Hashable, price: float, now: float, limits: Limits) -> None:
         counted = limits.per_entity is not None and price > 0

@@ -12,6 +12,7 @@ exactly B × (first position − last position) / (rate × n), whatever the traf
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -34,7 +35,8 @@ class Pacer:
     target : float
         Money per answer.
     path : array of shape (n_points, n_gates)
-        Thresholds from the cheapest system to the dearest; between neighbours they are interpolated.
+        Thresholds from the cheapest system to the dearest; between neighbours they are interpolated. Infinite ones,
+        which let nobody or everybody go on, hold up to the middle of the way to a finite one.
     start : float, default=0.5
         Where to begin, as a share of the path.
     rate : float, default=0.002
@@ -77,9 +79,9 @@ class Pacer:
         name: str = "pacer",
     ) -> None:
         self.path = np.array(path, dtype=float)
-        if self.path.ndim != 2 or len(self.path) < 2 or not np.isfinite(self.path).all():
+        if self.path.ndim != 2 or len(self.path) < 2 or np.isnan(self.path).any():
             raise ValueError(
-                "A path has at least two points, one row of finite thresholds each, cheapest first; got "
+                "A path has at least two points, one row of thresholds without NaN each, cheapest first; got "
                 f"{np.asarray(path).tolist()!r}."
             )
         if not (target > 0 and np.isfinite(target)):
@@ -173,7 +175,7 @@ class Pacer:
         before = min(int(place), len(self.path) - 2)
         share = place - before
         return tuple(
-            (1.0 - share) * a + share * b
+            _between(a, b, share)
             for a, b in zip(self.path[before].tolist(), self.path[before + 1].tolist(), strict=True)
         )
 
@@ -211,6 +213,13 @@ class Pacer:
             f"position {self.position:.3f}"
         )
         return text + (", at its bound" if self.at_bound else "")
+
+
+def _between(a: float, b: float, share: float) -> float:
+    """The threshold on the way from one to another; the nearer one where there is nothing between them."""
+    if math.isinf(a) or math.isinf(b):
+        return a if share < 0.5 else b
+    return (1.0 - share) * a + share * b
 
 
 def _place(cuts: Floats, threshold: float) -> float:

@@ -315,13 +315,9 @@ class Session:
         after, done = 0, 0
         while (found := self.ledger.take_over(names, after)) is not None:
             after, entity, call = found
-            result: Any
-            try:
-                result = self._threads.run(self._desk.till.purchase(entity, call))
-                done += 1
-            except SourceError as error:
-                result = error
-            self.ledger.close_calls([outcome_of(call, result)])
+            end = self._threads.run(self._desk.till.purchase(entity, call))
+            done += not isinstance(end.result, SourceError)
+            self.ledger.close_calls([outcome_of(end)])
         return done
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sparing.runtime._http_source import HTTPSource
@@ -33,6 +34,8 @@ Items = Iterable[Hashable] | Mapping[Any, Iterable[Hashable]]
 
 class CallableSource(Source):
     """A function of a :class:`Request` that returns values by column; it may be a coroutine function.
+
+    ``Session.predict`` runs a coroutine in an event loop of its own, also in a notebook.
 
     Parameters
     ----------
@@ -69,12 +72,22 @@ class CallableSource(Source):
             local=local,
         )
         self.function = function
-        self._waits = inspect.iscoroutinefunction(function)
+        call = getattr(function, "__call__", None)  # noqa: B004
+        self._waits = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
     def fetch(self, request: Request) -> Mapping[Any, Any]:
         """What the function says."""
         answer = self.function(request)
-        return asyncio.run(_awaited(answer)) if self._waits else answer  # type: ignore[arg-type,return-value]
+        if not self._waits:
+            return answer  # type: ignore[return-value]
+        coroutine = _awaited(answer)  # type: ignore[arg-type]
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(coroutine)
+        # Called by a coroutine, or in a notebook: a thread has one loop at a time.
+        with ThreadPoolExecutor(1, thread_name_prefix="sparing-loop") as pool:
+            return pool.submit(asyncio.run, coroutine).result()
 
     async def afetch(self, request: Request) -> Mapping[Any, Any]:
         """What the function says; one that is no coroutine runs in a thread."""
