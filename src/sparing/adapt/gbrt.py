@@ -100,7 +100,7 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
         Threads of the trees and folds of f0; changes the time, never the result.
     verbose : int, default=0
     lightgbm_params : mapping or None, default=None
-        More parameters of LightGBM.
+        More parameters of LightGBM, for f1 and the joint gate.
 
     Attributes
     ----------

@@ -120,7 +120,7 @@ def refit(
 
     Parameters
     ----------
-    engine : the engine that chose the columns; its sizes and rates are used, its prices are not.
+    engine : the engine that chose the columns; its sizes, rates and parameters are used, its prices are not.
     X : the training rows.
     columns : columns bought.
     full_wrong : honest probability that f0 is wrong per row (0 or 1 from out-of-fold answers).
@@ -163,11 +163,12 @@ def _strong(engine: BoostingEngine, columns: NDArray[np.intp], n_jobs: int) -> B
         sample_weight=engine.weight,
         n_estimators=max(50, 800 // (outputs + 1)),
         max_depth=10,
-        learning_rate=0.1,
         cost_penalty=0.0,
         gate=False,
+        random_state=0,
         n_jobs=n_jobs,
-        params={"num_leaves": 64},
+        # What the user asked of LightGBM holds here too.
+        params={"num_leaves": 64, "learning_rate": 0.1, "seed": engine.seed, **engine.params},
     )
     return strong.without_prices(columns)
 
