@@ -11,7 +11,7 @@ from sparing.costs import FeatureCosts
 from sparing.engines import refit as module
 from sparing.engines.binning import BinnedData
 from sparing.engines.boosting import BoostingEngine
-from sparing.engines.refit import _confidence, _weighted_quantile, refit
+from sparing.engines.refit import _confidence, weighted_quantile, refit
 from sparing.system import ReadsByRow
 
 
@@ -192,17 +192,17 @@ def test_confidence_features():
     np.testing.assert_allclose(_confidence(np.array([[0.2, 0.8]])), [[0.2, 0.6, 1]])
 
 
-def test_weighted_quantile():
+def testweighted_quantile():
     values = np.array([3.0, 1.0, 2.0, 4.0])
     ones = np.ones(4)
-    assert [_weighted_quantile(values, ones, s) for s in (0.0, 0.25, 0.5, 0.6, 1.0)] == [
+    assert [weighted_quantile(values, ones, s) for s in (0.0, 0.25, 0.5, 0.6, 1.0)] == [
         1,
         1,
         2,
         3,
         4,
     ]
-    assert _weighted_quantile(values, np.array([1.0, 0, 0, 1]), 0.5) == 3.0
+    assert weighted_quantile(values, np.array([1.0, 0, 0, 1]), 0.5) == 3.0
 
 
 def test_parameters_of_the_user_hold_in_the_refit(monkeypatch):

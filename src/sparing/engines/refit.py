@@ -146,7 +146,7 @@ def refit(
     features = _features(small.data.encoder.encode(X, columns), columns, proba)
     trees = _excess_trees(features, excess, weight, n_jobs)
     predicted = _scores(trees, features)
-    offset = max(0.0, _weighted_quantile(predicted, weight, 1.0 - full_rate))
+    offset = max(0.0, weighted_quantile(predicted, weight, 1.0 - full_rate))
     gate = ExitGate(trees, columns, final.encoder, offset)
     doubt = 1.0 - proba.max(axis=1)
     return Refitted(BoostedPredictor(pair), gate, predicted - offset, doubt)
@@ -241,7 +241,8 @@ def _confidence(proba: Floats) -> Floats:
     return out
 
 
-def _weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
+def weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
+    """The value that this share of the weight does not pass."""
     order = np.argsort(values)
     below = np.cumsum(weight[order]) / weight.sum()
     place = min(int(np.searchsorted(below, share)), len(values) - 1)
