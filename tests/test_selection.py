@@ -276,6 +276,18 @@ def test_a_guarantee_is_certified_on_rows_of_its_own(rows):
     assert wider.certificate_.promises[0].kind == "budget"
 
 
+def test_other_prices_choose_by_what_was_promised(rows):
+    """A quick method reaches the promised tolerance, but not the full model."""
+    quick = GreedyMiserClassifier(n_estimators=3, cost_penalty=[0.1, 0.001])
+    clf = budgeted(method=quick, guarantee=Guarantee(tolerance=0.3)).fit(*rows)
+    dear = clf.with_costs(10 * np.array(PRICES))
+    assert dear.choice_ is dear.frontier_.at(tolerance=0.3, caution=0.5)
+    assert not hasattr(dear, "certificate_")
+    promised = clf.recalibrate(*table(900, seed=7), Guarantee(budget=7.0))
+    assert promised.with_costs(PRICES).choice_.cost <= 7.0
+    assert promised.with_costs(PRICES).choice_.score > clf.with_costs(PRICES).choice_.score
+
+
 def test_drift_is_seen(rows):
     clf = budgeted(guarantee=Guarantee(tolerance=0.1)).fit(*rows)
     X, _ = table(500, seed=12)

@@ -64,10 +64,16 @@ class FrontierClassifier(RoutedClassifier):
         return other
 
     def with_costs(self, feature_costs: Any) -> Self:
-        """A copy at other prices, chosen again by the same wishes; nothing is refitted and nothing promised."""
+        """A copy at other prices, chosen again by the same wishes; nothing is refitted and nothing promised.
+
+        Without a budget and a tolerance of its own those of the last :class:`~sparing.Guarantee` count.
+        """
         check_is_fitted(self, "frontier_")
         frontier = self.frontier_.reprice(feature_costs)
-        other = self._at_point(self._wishes().choose(frontier))
+        wishes, promised = self._wishes(), self._last_promise()
+        if promised is not None and wishes.budget is None and wishes.tolerance is None:
+            wishes = replace(wishes, budget=promised.budget, tolerance=promised.tolerance)
+        other = self._at_point(wishes.choose(frontier))
         other.frontier_ = frontier
         return other
 
@@ -127,9 +133,13 @@ class FrontierClassifier(RoutedClassifier):
             self._check_rows(X, reset=False), column_or_1d(np.asarray(y))
         )
 
+    def _last_promise(self) -> Guarantee | None:
+        """What was promised last, by recalibrate or else by fit."""
+        return getattr(self, "_promised", None) or self._guarantee()
+
     def _to_promise(self, wish: Guarantee | float | None) -> Guarantee:
         """A guarantee as it is given, or that of the last time, which may not be the one of fit."""
-        last: Guarantee | None = getattr(self, "_promised", None) or self._guarantee()
+        last = self._last_promise()
         if wish is None:
             if last is None:
                 raise ValueError("There is nothing to promise: pass a Guarantee.")
