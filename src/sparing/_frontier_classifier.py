@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparing._certificate import Certificate, fingerprint
 from sparing._drift import Drift, check_drift
+from sparing._frontier_merging import FULL_ALONE
 from sparing._routed import RoutedClassifier
 from sparing._wishes import Wishes
 from sparing.frontier import Frontier, Point
@@ -84,9 +85,10 @@ class FrontierClassifier(RoutedClassifier):
         return other
 
     def staged_systems(self) -> list[System]:
-        """All systems of the frontier."""
+        """All systems of the frontier; the full model alone only where there is no other."""
         check_is_fitted(self, "frontier_")
-        return [point.system for point in self.frontier_]
+        learnt = [point.system for point in self.frontier_ if point.label != FULL_ALONE]
+        return learnt or [point.system for point in self.frontier_]
 
     # -- promises ---------------------------------------------------------------------------------
 

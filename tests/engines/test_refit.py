@@ -11,7 +11,7 @@ from sparing.costs import FeatureCosts
 from sparing.engines import refit as module
 from sparing.engines.binning import BinnedData
 from sparing.engines.boosting import BoostingEngine
-from sparing.engines.refit import _confidence, weighted_quantile, refit
+from sparing.engines.refit import _confidence, refit, weighted_quantile
 from sparing.system import ReadsByRow
 
 
