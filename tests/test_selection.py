@@ -459,7 +459,10 @@ def test_scorers_that_look_for_a_label_1_are_refused_for_text(rows):
 def test_rankings_need_queries(rows):
     X, y = rows
     refused(X, y, r"ranks within queries: .* fit\(X, y, groups=", scoring=ndcg_at_k, tolerance=0.1)
-    clf = budgeted(scoring=ndcg_at_k, tolerance=0.2).fit(X, y, groups=np.arange(1200) // 6)
+    queries = np.arange(1200) // 6
+    own = {"validation": (X, y), "scoring": ndcg_at_k, "fit": {"groups": queries}}
+    refused(X, y, r"validation=0\.25; rows of their own, validation=\(X, y\), have no", **own)
+    clf = budgeted(scoring=ndcg_at_k, tolerance=0.2).fit(X, y, groups=queries)
     full = clf.frontier_.full.score
     assert full - 0.2 <= clf.choice_.score <= 1
     assert full > 0.9
