@@ -270,6 +270,21 @@ def test_rows_without_weight_are_not_learnt_from(gate, schedule):
     assert np.average(model.allocation_, weights=easy) <= 0.2 + 1e-9
 
 
+@pytest.mark.parametrize("which", ["confidence", "refit"])
+def test_a_confidence_threshold_sends_the_weighted_share(which):
+    """Weight on the rows f1 is unsure of: an unweighted quantile would send twice the share."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(800, 2))
+    y = (rng.uniform(size=800) < 1 / (1 + np.exp(-3 * rows[:, 0]))).astype(int)
+    weight = np.where(np.abs(rows[:, 0]) < 0.3, 20.0, 1.0)
+    model = gbrt(TREE, gate=which, full_rate=0.3, cost_penalty=0.0).fit(rows, y, weight)
+    systems = [s for s, _ in model._variants if isinstance(s.stages[0].gate, ConfidenceGate)]
+    assert systems
+    for system in systems:
+        sent = np.average(system.route(rows), weights=weight)
+        assert sent <= 0.3 + (1e-9 if which == "confidence" else 0.1)  # out of fold f1 doubts more
+
+
 def test_weight_on_one_fold_of_the_refit_only():
     rows = next(iter(folds_of(5, Y, 0).split(X, Y)))[1]
     weight = np.zeros(len(Y))

@@ -6,6 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from sparing.costs import FeatureCosts, _chunks, resolve_costs
 from strategies import costs_and_masks, costs_rows_owned, feature_costs, price_lists
@@ -211,6 +212,26 @@ def test_prices_without_names_take_the_names_of_the_table(content):
     for i, name in enumerate(names):
         assert named.of([name]) == pytest.approx(costs.of([i]))
     assert costs.aligned(len(names)) is costs
+
+
+@given(price_lists(named=False), st.randoms(use_true_random=False))
+def test_numbers_are_the_columns_of_a_table_in_any_order(content, random):
+    costs = FeatureCosts.from_dict(content)
+    entries = list(enumerate(content["prices"]))
+    random.shuffle(entries)
+    shuffled = FeatureCosts.from_dict({**content, "prices": dict(entries)})
+    n = len(costs.columns)
+    for table in (n, [f"name {i}" for i in range(n)]):
+        found, expected = shuffled.aligned(table), costs.aligned(table)
+        assert found.columns == expected.columns
+        for column in expected.columns:
+            assert found.of([column]) == pytest.approx(expected.of([column]))
+
+
+def test_a_derived_column_may_have_a_number_between_others():
+    costs = resolve_costs(FeatureCosts({0: 1, 2: 4}, derived={1: [0]}), 3)
+    assert [costs.of([j]) for j in range(3)] == [1, 1, 4]
+    assert resolve_costs({1: 10, 0: 1}, 2) == FeatureCosts([1, 10])
 
 
 def test_resolve_costs():

@@ -110,6 +110,15 @@ def test_validation_chooses_and_test_reports(frontier):
     assert third.at(budget=2.0).system is frontier.at(budget=2.0).system
 
 
+def test_a_saving_on_other_rows_is_told_as_it_is():
+    """The cheap column is dear and the full model needs it not: only rows that stay save, and there all go on."""
+    X, y = table(seed=1)
+    frontier = Frontier.evaluate([two_stages(prices=(3, 2, 3))], X, y)
+    hard = np.abs(X[:, 0]) < 0.5
+    assert frontier.saving(0.1) == pytest.approx(1 - frontier.points[0].cost / 5)
+    assert frontier.on(X[hard], y[hard]).saving(0.1) == pytest.approx(1 - (3 + 2 + 3) / 5)
+
+
 def test_a_fitted_classifier_stands_for_its_systems():
     X, y = make_synthetic1()
     clf = AdaptLinClassifier(cv=2, random_state=0).fit(X[:300], y[:300])

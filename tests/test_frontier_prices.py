@@ -3,10 +3,11 @@ import pickle
 import numpy as np
 import pytest
 
-from handmade import Halves, table
+from handmade import Halves, Sigmoid, table
 from small_frontier import curve, small_frontier
 from sparing import FeatureCosts
 from sparing.frontier import Frontier
+from sparing.system import Stage, System
 
 
 @pytest.fixture
@@ -31,6 +32,18 @@ def test_repricing_is_evaluating_again(accounting, costs):
     np.testing.assert_array_equal(
         moved.points[3].system.acquisition_cost(X), again.points[3].system.acquisition_cost(X)
     )
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_system_without_full_model_keeps_its_price_per_call(alone):
+    costs = FeatureCosts([1, 2, 3], call_price=(3, 20))
+    one = System((Stage(Sigmoid(0)),), costs, np.array([0, 1]), has_full=False)
+    systems = [one] if alone else [one, *curve(call_price=(3, 20))]
+    frontier = Frontier.evaluate(systems, *table(seed=1))
+    assert frontier.points[0].cost == 1 + 3
+    assert frontier.reprice(costs).costs == pytest.approx(frontier.costs)
+    dearer = frontier.reprice(FeatureCosts([1, 2, 3], call_price=(7, 20)))
+    assert dearer.points[0].cost == 1 + 7
 
 
 def test_repricing_chooses_again_where_systems_were_chosen(frontier):

@@ -1,6 +1,12 @@
 import pytest
 
-from sparing import AdaptGbrtClassifier, AdaptLinClassifier, FeatureCosts
+from sparing import (
+    AdaptGbrtClassifier,
+    AdaptLinClassifier,
+    BudgetedClassifier,
+    BudgetPruneClassifier,
+    FeatureCosts,
+)
 from sparing._methods import AUTO, SWEEPS, settings_of
 
 COSTS = FeatureCosts([1, 3])
@@ -73,6 +79,12 @@ def test_own_classifiers_are_copied_and_told_apart():
         ("magic", ValueError, "method='magic' is not known"),
         ([], ValueError, "empty list"),
         (3, TypeError, "a routed classifier or a list of these, not 3"),
+        (BudgetedClassifier(), ValueError, "a BudgetedClassifier, which is a race itself"),
+        (
+            BudgetPruneClassifier(),
+            ValueError,
+            r"BudgetPruneClassifier\(\) cannot be raced: .* takes no full model .* Fit it by itself",
+        ),
     ],
 )
 def test_what_is_no_method(method, error, message):

@@ -651,6 +651,10 @@ def test_prices_of_the_inner_system_are_taken_over():
     inner = lin(feature_costs=PRICES).fit(X, Y)
     assert lin(FrozenEstimator(inner)).fit(X, Y).system_.costs == PRICES
     assert lin(inner).fit(X, Y).stages_[1:] == inner.stages_
+    unfitted = lin(clone(inner)).fit(X, Y)
+    assert unfitted.system_.costs == unfitted.estimator_.system_.costs == PRICES
+    assert lin(lin(clone(inner))).fit(X, Y).system_.costs == PRICES
+    assert lin(clone(inner), feature_costs=[1, 1, 1, 1]).fit(X, Y).system_.costs.total == 4
     assert (
         lin(FrozenEstimator(inner), feature_costs=[1, 1, 1, 1]).fit(X, Y).system_.costs.total == 4
     )

@@ -276,6 +276,18 @@ def test_a_guarantee_is_certified_on_rows_of_its_own(rows):
     assert wider.certificate_.promises[0].kind == "budget"
 
 
+def test_other_prices_choose_by_what_was_promised(rows):
+    """A quick method reaches the promised tolerance, but not the full model."""
+    quick = GreedyMiserClassifier(n_estimators=3, cost_penalty=[0.1, 0.001])
+    clf = budgeted(method=quick, guarantee=Guarantee(tolerance=0.3)).fit(*rows)
+    dear = clf.with_costs(10 * np.array(PRICES))
+    assert dear.choice_ is dear.frontier_.at(tolerance=0.3, caution=0.5)
+    assert not hasattr(dear, "certificate_")
+    promised = clf.recalibrate(*table(900, seed=7), Guarantee(budget=7.0))
+    assert promised.with_costs(PRICES).choice_.cost <= 7.0
+    assert promised.with_costs(PRICES).choice_.score > clf.with_costs(PRICES).choice_.score
+
+
 def test_drift_is_seen(rows):
     clf = budgeted(guarantee=Guarantee(tolerance=0.1)).fit(*rows)
     X, _ = table(500, seed=12)
@@ -447,7 +459,10 @@ def test_scorers_that_look_for_a_label_1_are_refused_for_text(rows):
 def test_rankings_need_queries(rows):
     X, y = rows
     refused(X, y, r"ranks within queries: .* fit\(X, y, groups=", scoring=ndcg_at_k, tolerance=0.1)
-    clf = budgeted(scoring=ndcg_at_k, tolerance=0.2).fit(X, y, groups=np.arange(1200) // 6)
+    queries = np.arange(1200) // 6
+    own = {"validation": (X, y), "scoring": ndcg_at_k, "fit": {"groups": queries}}
+    refused(X, y, r"validation=0\.25; rows of their own, validation=\(X, y\), have no", **own)
+    clf = budgeted(scoring=ndcg_at_k, tolerance=0.2).fit(X, y, groups=queries)
     full = clf.frontier_.full.score
     assert full - 0.2 <= clf.choice_.score <= 1
     assert full > 0.9
@@ -475,6 +490,49 @@ def test_what_turns_out_to_be_impossible_names_what_is_possible(rows, options, m
         clf.fit(X[:200], y[:200])
     assert clf.choice_.score == clf.frontier_.scores.max()
     assert clf.at(tolerance=0.5).predict(X).shape == (1200,)
+
+
+QUICK = GreedyMiserClassifier(n_estimators=3, cost_penalty=0.1)  # buys the first column only
+
+
+def test_the_full_model_alone_is_chosen_where_nothing_cheaper_will_do(rows):
+    X, y = rows
+    clf = budgeted(method=QUICK, tolerance=0.0).fit(X, y)
+    full = clf.frontier_.full
+    assert clf.choice_.label == {"method": "full model"}
+    assert (clf.choice_.cost, clf.choice_.score) == (full.cost, full.score)
+    np.testing.assert_array_equal(clf.predict(X), clf.estimator_.predict(X))
+    cheaper = clf.at(tolerance=0.4).choice_
+    assert cheaper.cost < full.cost
+    assert cheaper is clf.frontier_.at(tolerance=0.4)
+    assert clf.at(budget=full.cost).choice_.score == full.score
+    assert clf.with_costs([10, 20, 60]).choice_.cost == pytest.approx(10 * full.cost)
+    # It was not learnt, and is no system to evaluate beside the full model.
+    assert len(clf.staged_systems()) == len(clf.frontier_) - 1
+    with pytest.raises(ValueError, match=r"The cheapest costs 1 and scores .*; the best scores"):
+        clf.at(tolerance=-0.5)
+
+
+def test_the_full_model_alone_is_no_system_beside_one_that_is_as_good(rows, fitted):
+    assert all(point.label["method"] != "full model" for point in fitted.frontier_)
+
+
+def test_a_tolerance_that_a_cheaper_system_keeps_just_so_is_not_for_the_full_model(rows):
+    """Caution takes the nearest of the cheaper ones, though the full model keeps every tolerance for sure."""
+    clf = budgeted(method=QUICK, tolerance=0.0).fit(*rows)
+    learnt = [point for point in clf.frontier_ if point.label["method"] != "full model"]
+    best = max(learnt, key=lambda point: point.score)
+    loss = clf.frontier_.full.score - best.score
+    assert clf.at(tolerance=loss + 0.1 * best.loss_error).choice_ is best
+
+
+def test_a_floor_that_only_the_full_model_keeps(rows):
+    validation = table(300, seed=9)
+    floors = {0: 0.93, 1: 0.93}
+    clf = budgeted(method=QUICK, min_recall=floors, tolerance=0.0, validation=validation).fit(*rows)
+    assert [point.label for point in clf.frontier_] == [{"method": "full model"}]
+    assert len(clf.staged_systems()) == 1
+    np.testing.assert_array_equal(clf.predict(rows[0]), clf.estimator_.predict(rows[0]))
 
 
 def test_a_free_column_makes_any_budget_possible(rows):

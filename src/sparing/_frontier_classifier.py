@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparing._certificate import Certificate, fingerprint
 from sparing._drift import Drift, check_drift
+from sparing._frontier_merging import FULL_ALONE
 from sparing._routed import RoutedClassifier
 from sparing._wishes import Wishes
 from sparing.frontier import Frontier, Point
@@ -64,10 +65,16 @@ class FrontierClassifier(RoutedClassifier):
         return other
 
     def with_costs(self, feature_costs: Any) -> Self:
-        """A copy at other prices, chosen again by the same wishes; nothing is refitted and nothing promised."""
+        """A copy at other prices, chosen again by the same wishes; nothing is refitted and nothing promised.
+
+        Without a budget and a tolerance of its own those of the last :class:`~sparing.Guarantee` count.
+        """
         check_is_fitted(self, "frontier_")
         frontier = self.frontier_.reprice(feature_costs)
-        other = self._at_point(self._wishes().choose(frontier))
+        wishes, promised = self._wishes(), self._last_promise()
+        if promised is not None and wishes.budget is None and wishes.tolerance is None:
+            wishes = replace(wishes, budget=promised.budget, tolerance=promised.tolerance)
+        other = self._at_point(wishes.choose(frontier))
         other.frontier_ = frontier
         return other
 
@@ -78,9 +85,10 @@ class FrontierClassifier(RoutedClassifier):
         return other
 
     def staged_systems(self) -> list[System]:
-        """All systems of the frontier."""
+        """All systems of the frontier; the full model alone only where there is no other."""
         check_is_fitted(self, "frontier_")
-        return [point.system for point in self.frontier_]
+        learnt = [point.system for point in self.frontier_ if point.label != FULL_ALONE]
+        return learnt or [point.system for point in self.frontier_]
 
     # -- promises ---------------------------------------------------------------------------------
 
@@ -127,9 +135,13 @@ class FrontierClassifier(RoutedClassifier):
             self._check_rows(X, reset=False), column_or_1d(np.asarray(y))
         )
 
+    def _last_promise(self) -> Guarantee | None:
+        """What was promised last, by recalibrate or else by fit."""
+        return getattr(self, "_promised", None) or self._guarantee()
+
     def _to_promise(self, wish: Guarantee | float | None) -> Guarantee:
         """A guarantee as it is given, or that of the last time, which may not be the one of fit."""
-        last: Guarantee | None = getattr(self, "_promised", None) or self._guarantee()
+        last = self._last_promise()
         if wish is None:
             if last is None:
                 raise ValueError("There is nothing to promise: pass a Guarantee.")

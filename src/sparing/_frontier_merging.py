@@ -1,4 +1,4 @@
-"""Systems of several frontiers in one, when they come from the same rows."""
+"""Systems of several frontiers in one, when they come from the same rows; the full model alone as one more."""
 
 from __future__ import annotations
 
@@ -69,3 +69,22 @@ def named(frontier: Frontier, method: str) -> Frontier:
     )
     chosen = None if frontier.chosen is None else named(frontier.chosen, method)
     return replace(frontier, points=points, chosen=chosen)
+
+
+FULL_ALONE = {"method": "full model"}
+"""Label of the full model alone among the systems of a frontier."""
+
+
+def with_full_alone(frontier: Frontier) -> Frontier:
+    """With the full model alone as one more system, where no other is as good: what saves nothing loses nothing."""
+    full = frontier.full
+    if full is None or any(point.score >= full.score for point in frontier.points):
+        return frontier
+    return replace(frontier, points=(*frontier.points, replace(full, label=dict(FULL_ALONE))))
+
+
+def cheaper_than_full(frontier: Frontier) -> Frontier:
+    """Without the full model alone and what costs as much; the frontier itself when it does not hold it."""
+    alone = [point.cost for point in frontier if point.label == FULL_ALONE]
+    cheaper = np.flatnonzero(frontier.costs < min(alone, default=-np.inf))
+    return frontier._subset(cheaper) if len(cheaper) else frontier

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sparing._evaluation import Point, cost_by_stage
+from sparing.costs import FeatureCosts
 from sparing.system import System
 
 if TYPE_CHECKING:
@@ -16,19 +17,24 @@ if TYPE_CHECKING:
 def repriced(frontier: Frontier, costs: Any) -> Frontier:
     """The same systems at other prices; see :meth:`sparing.frontier.Frontier.reprice`."""
     # Prices per stage are those of the system with most stages; what has fewer is what comes last of it.
-    longest = max((point.system for point in frontier.points), key=lambda s: len(s.stages))
+    longest = max((point.system for point in frontier.points), key=_n_calls)
     resolved = longest.with_costs(costs).costs
-    systems = [
-        point.system.with_costs(resolved.of_last(len(point.system.stages)))
-        for point in frontier.points
-    ]
+    systems = [_at(point.system, resolved) for point in frontier.points]
     points = _points(frontier, frontier.points, systems)
     full = frontier.full
     if full is not None:
-        last = resolved.of_last(len(full.system.stages))
-        full = _points(frontier, [full], [full.system.with_costs(last)])[0]
+        full = _points(frontier, [full], [_at(full.system, resolved)])[0]
     chosen = None if frontier.chosen is None else repriced(frontier.chosen, resolved)
     return replace(frontier, points=tuple(points), full=full, chosen=chosen)
+
+
+def _n_calls(system: System) -> int:
+    """Prices per call that a system needs: one for the full model too where it has none."""
+    return len(system.stages) + (not system.has_full)
+
+
+def _at(system: System, costs: FeatureCosts) -> System:
+    return system.with_costs(costs.of_last(_n_calls(system)))
 
 
 def _points(frontier: Frontier, points: Sequence[Point], systems: Sequence[System]) -> list[Point]:

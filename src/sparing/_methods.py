@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -107,15 +108,20 @@ def settings_of(method: Any, costs: FeatureCosts) -> Rounds:
 
 def _check_bare(model: RoutedClassifier) -> None:
     """Raise when a classifier to race comes with a full model or prices: those of the race are the same for all."""
-    if "method" in model.get_params(deep=False):
+    name = type(model).__name__
+    if "guarantee" in model.get_params(deep=False):
+        raise ValueError(f"method is a {name}, which is a race itself: name what it is to race.")
+    takes = signature(model.fit).parameters
+    if "full_proba" not in takes and not any(p.kind is p.VAR_KEYWORD for p in takes.values()):
         raise ValueError(
-            f"method is a {type(model).__name__}, which is a race itself: name what it is to race instead."
+            f"method={name}() cannot be raced: its fit takes no full model (full_proba). Fit it by itself and compare: "
+            "Frontier.evaluate([*budgeted.staged_systems(), *other.staged_systems()], X, y, accounting='path')."
         )
-    for name, parameter in (("full model", "estimator"), ("prices", "feature_costs")):
+    for what, parameter in (("full model", "estimator"), ("prices", "feature_costs")):
         if getattr(model, parameter, None) is not None:
             raise ValueError(
-                f"method={type(model).__name__}({parameter}=...) brings its own {name}, but all methods are compared "
-                f"with the same: give {parameter} to BudgetedClassifier instead."
+                f"method={name}({parameter}=...) brings its own {what}, but all methods are compared with the same: "
+                f"give {parameter} to BudgetedClassifier instead."
             )
 
 

@@ -139,13 +139,15 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
         """Learn the system and set the attributes that are the subclass's own."""
 
     def _given_costs(self) -> Any:
-        """``feature_costs``, or those of a routed classifier used as the full model."""
+        """``feature_costs``, or those of a routed classifier used as the full model, fitted or not."""
         if self.feature_costs is None:
             model = getattr(self, "estimator", None)
             model = model.estimator if isinstance(model, FrozenEstimator) else model
             system = getattr(model, "system_", None)
             if isinstance(system, System):
                 return system.costs
+            if isinstance(model, RoutedClassifier):
+                return model._given_costs()
         return self.feature_costs
 
     def _full_model(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from sparing._booster_turns import PrefixTurns
 from sparing._rows import row_chunks, take_rows
 
 Booleans = NDArray[np.bool_]
@@ -110,6 +111,8 @@ class BoosterPaths:
     ----------
     booster : lightgbm.Booster
         Read once; iterations added later are not seen.
+    turns : PrefixTurns, optional
+        Of this booster, when others ask it for other iterations.
 
     Examples
     --------
@@ -125,8 +128,9 @@ class BoosterPaths:
            [False,  True, False]])
     """
 
-    def __init__(self, booster: Any) -> None:
+    def __init__(self, booster: Any, turns: PrefixTurns | None = None) -> None:
         self.booster = booster
+        self._turns = PrefixTurns() if turns is None else turns
         self.n_columns = int(booster.num_feature())
         self.n_outputs = int(booster.num_model_per_iteration())
         # Every tree of the booster: without the number, LightGBM stops at the best iteration.
@@ -159,17 +163,21 @@ class BoosterPaths:
         n_iteration : the first iterations only; None for all.
         n_jobs : threads of LightGBM.
         """
-        trees = self._selected(outputs, n_iteration)
+        n = self._iterations(n_iteration)
+        trees = self._selected(outputs, n)
         # A tree of a single leaf tests nothing.
         trees = trees[self._used[trees].any(axis=1)]
         mask = np.zeros((X.shape[0], self.n_columns), dtype=bool)
         if not len(trees):
             return mask
-        last = int(trees[-1]) // self.n_outputs + 1
-        for rows in row_chunks(X.shape[0], max(1, _CHUNK_CELLS // (last * self.n_outputs))):
-            leaves = self.booster.predict(
-                take_rows(X, rows), pred_leaf=True, num_iteration=last, num_threads=n_jobs
-            )
+        for rows in row_chunks(X.shape[0], max(1, _CHUNK_CELLS // (n * self.n_outputs))):
+            some = take_rows(X, rows)
+            # As many iterations as are predicted with, however few have splits: fewer would change the booster for
+            # predictions that run at the same time.
+            with self._turns.of(n):
+                leaves = self.booster.predict(
+                    some, pred_leaf=True, num_iteration=n, num_threads=n_jobs
+                )
             leaves = np.asarray(leaves, dtype=np.int32).reshape(len(rows), -1)
             if len(trees) < leaves.shape[1]:
                 leaves = leaves[:, trees]
@@ -177,8 +185,11 @@ class BoosterPaths:
             mask[rows] = unpack_columns(_union(self._sets, leaves), self.n_columns)
         return mask
 
+    def _iterations(self, n_iteration: int | None) -> int:
+        return self.n_iterations if n_iteration is None else min(n_iteration, self.n_iterations)
+
     def _selected(self, outputs: Sequence[int] | None, n_iteration: int | None) -> Columns:
-        n = self.n_iterations if n_iteration is None else min(n_iteration, self.n_iterations)
+        n = self._iterations(n_iteration)
         trees = np.arange(n * self.n_outputs).reshape(n, self.n_outputs)
         return trees.ravel() if outputs is None else trees[:, list(outputs)].ravel()
 

@@ -51,9 +51,10 @@ def routed_means(problem: Problem, full: FullModel, fit: EngineFit) -> tuple[flo
     costs, n = problem.costs, len(problem.costs.columns)
     cheap = column_mask(fit.columns, n)
     every = cheap | column_mask(np.concatenate([s.columns for s in full.stages]), n)
-    calls = float(np.sum(costs.call_prices(1 + len(full.stages))))
+    # f1 may have a price per call as well: rows that stay pay it too.
+    calls = np.cumsum(costs.call_prices(1 + len(full.stages)))
     sent = fit.gate > 0
     loss = np.where(sent, problem.full_loss, cheap_loss(fit.cheap, problem.y))
-    cost = np.where(sent, costs.of(every) + calls, costs.of(cheap))
+    cost = np.where(sent, costs.of(every) + calls[-1], costs.of(cheap) + calls[0])
     weight = problem.weight
     return float(np.average(loss, weights=weight)), float(np.average(cost, weights=weight))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparing._choice import CAUTION
+from sparing._frontier_merging import cheaper_than_full
 from sparing._parts import Rows
 from sparing._price_list import short
 from sparing._rows import ScoredRows
@@ -108,11 +109,11 @@ class Wishes:
 
     def _chosen(self, frontier: Frontier) -> Point:
         if self.budget is None:
-            return frontier.at(tolerance=self.tolerance or 0.0, caution=CAUTION)
+            return self._cheapest(frontier, CAUTION)
         if self.tolerance is None:
             return frontier.at(budget=self.budget)
         for caution in (CAUTION, 0.0):  # rather with less than not at all
-            point = frontier.at(tolerance=self.tolerance, caution=caution)
+            point = self._cheapest(frontier, caution)
             affordable = within_budget(np.array([point.cost]), self.budget)[0]
             if affordable:
                 break
@@ -130,6 +131,14 @@ class Wishes:
                 f"{text}."
             )
         return point
+
+    def _cheapest(self, frontier: Frontier, caution: float) -> Point:
+        """The cheapest within the tolerance; the full model alone only where nothing cheaper keeps it."""
+        tolerance = self.tolerance or 0.0
+        try:
+            return cheaper_than_full(frontier).at(tolerance=tolerance, caution=caution)
+        except ValueError:
+            return frontier.at(tolerance=tolerance, caution=caution)
 
     def recalls(self, systems: Sequence[System], rows: Rows) -> Floats:
         """Recall of every class that has a floor, for every system: shape (n_floors, n_systems)."""

@@ -254,14 +254,22 @@ class FeatureCosts:
         Parameters
         ----------
         columns : sequence of names, or int
-            Names of the table's columns; a number for a table without names, whose columns are then taken in the order
-            in which they stand here.
+            Names of the table's columns; a number for a table without names. Its columns are found by their numbers
+            where the prices are of the columns 0 to n - 1, and else taken in the order in which they stand here.
+
+        Examples
+        --------
+        >>> FeatureCosts({1: 10, 0: 1}).aligned(2).item_prices
+        array([ 1., 10.])
         """
         n_columns = columns if isinstance(columns, int) else len(columns)
         if (isinstance(columns, int) or self._positional) and n_columns != len(self.columns):
             raise ValueError(
                 f"feature_costs prices {len(self.columns)} columns, X has {n_columns}: give one price per column."
             )
+        if self._numbered and (isinstance(columns, int) or not set(columns) & set(self.columns)):
+            in_order = self._renamed({c: c for c in self.columns}, sorted(self._private))
+            return in_order.aligned(columns)
         if isinstance(columns, int) or tuple(columns) == self.columns:
             return self
         if self._positional:
@@ -269,6 +277,12 @@ class FeatureCosts:
         else:
             names = {c: c for c in self.columns}
         price_list.check_names(columns, names.values())
+        return self._renamed(names, columns)
+
+    def _renamed(
+        self, names: Mapping[Hashable, Hashable], columns: Sequence[Hashable]
+    ) -> FeatureCosts:
+        """The same prices with other names for the columns, in the order of ``columns``."""
         private = {names[c]: price for c, price in self._private.items()}
         return FeatureCosts(
             {c: private[c] for c in columns},
@@ -281,6 +295,11 @@ class FeatureCosts:
     def _positional(self) -> bool:
         """The columns are numbered, not named."""
         return self.columns == tuple(range(len(self.columns)))
+
+    @property
+    def _numbered(self) -> bool:
+        """The columns are numbered from 0 without a gap, but in another order."""
+        return not self._positional and set(self.columns) == set(range(len(self.columns)))
 
     @classmethod
     def from_toml(cls, path: str | PathLike[str]) -> FeatureCosts:
@@ -373,7 +392,8 @@ def resolve_costs(feature_costs: Any, columns: Sequence[Hashable] | int) -> Feat
     if not isinstance(feature_costs, FeatureCosts):
         n_columns = columns if isinstance(columns, int) else len(columns)
         feature_costs = FeatureCosts(np.ones(n_columns) if feature_costs is None else feature_costs)
-        if isinstance(columns, int) and not feature_costs._positional:
+        by_number = feature_costs._positional or feature_costs._numbered
+        if isinstance(columns, int) and not by_number:
             raise ValueError(
                 "feature_costs names columns but X has no column names: pass a data frame, or an array of prices."
             )

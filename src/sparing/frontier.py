@@ -327,7 +327,9 @@ class Frontier:
     def saving(self, tolerance: float) -> float:
         """Part of the full model's cost that the cheapest system within a tolerance saves.
 
-        It is 0 when no system qualifies or none is cheaper: the full model is always there to fall back on.
+        It is 0 when no system qualifies or none is cheaper: the full model is always there to fall back on. With
+        :meth:`on` the system is chosen by the old rows and its saving is that of the new ones, whatever it is: below 0
+        where it costs more there than the full model.
         """
         judge, full = self.judge, self.judge._full()
         good = within_tolerance(judge.scores, full.score, tolerance) & (judge.costs < full.cost)

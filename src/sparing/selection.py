@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from sparing._frontier_classifier import FrontierClassifier
+from sparing._frontier_merging import with_full_alone
 from sparing._full_model import FullModel, fit_full_model, is_legacy
 from sparing._guarantee import check_promisable
 from sparing._methods import settings_of
@@ -84,7 +86,8 @@ class BudgetedClassifier(FrontierClassifier):
     Attributes
     ----------
     frontier_ : Frontier
-        Every system worth having, of every method, with cost and score on the validation rows.
+        Every system worth having, of every method, with cost and score on the validation rows; where none of them is
+        as good as the full model, it is there alone too.
     system_ : System
         The fitted system; ``stages_`` are its stages.
     choice_ : Point
@@ -330,10 +333,16 @@ class BudgetedClassifier(FrontierClassifier):
         frontiers = race.run(*settings_of(self.method, training.costs))
         self.history_ = {k: np.array([h[k] for h in race.history]) for k in race.history[0]}
         self.frontier_ = Frontier.merge(frontiers.values())
+        unkept = race.unkept
+        alone = self.frontier_.full
+        if alone is not None and wishes.keeps_floors(wishes.recalls([alone.system], validation))[0]:
+            if unkept is not None:  # the others are below the floors
+                self.frontier_, unkept = replace(self.frontier_, points=()), None
+            self.frontier_ = with_full_alone(self.frontier_)
         self.__dict__.pop("certificate_", None)
         try:
-            if race.unkept is not None:
-                raise race.unkept
+            if unkept is not None:
+                raise unkept
             if prepared.calibration is not None and guarantee is not None:
                 return self._promise(prepared.calibration.X, prepared.calibration.y, guarantee)
             self.choice_ = wishes.choose(self.frontier_)

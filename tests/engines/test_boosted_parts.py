@@ -1,4 +1,5 @@
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -121,3 +122,24 @@ def test_without_gate_trees_nobody_is_sent():
     assert (BoostedGate(pair).score(X) < -10).all()
     assert len(BoostedGate(pair).columns) == 0
     assert not BoostedGate(pair).columns_read(X).any()
+
+
+@pytest.mark.parametrize("by_path", [False, True])
+def test_threads_may_ask_for_different_prefixes(scene, by_path):
+    X, _, _, pair = scene
+    parts = [BoostedPredictor(pair, n) for n in (2, 40, None)]
+
+    def asked(part):
+        return part.columns_read(X[:600]) if by_path else part.decision_scores(X[:600])
+
+    alone = [asked(part) for part in parts]
+    with ThreadPoolExecutor(6) as pool:
+        together = list(pool.map(lambda i: asked(parts[i % 3]), range(150)))
+        mixed = list(
+            pool.map(
+                lambda i: parts[i % 3].columns_read(X[:600]) if i % 2 else asked(parts[i % 3]),
+                range(60),
+            )
+        )
+    assert all(np.array_equal(told, alone[i % 3]) for i, told in enumerate(together))
+    assert all(np.array_equal(mixed[i], alone[i % 3]) for i in range(0, 60, 2))

@@ -11,7 +11,7 @@ from sparing.costs import FeatureCosts
 from sparing.engines import refit as module
 from sparing.engines.binning import BinnedData
 from sparing.engines.boosting import BoostingEngine
-from sparing.engines.refit import _confidence, _weighted_quantile, refit
+from sparing.engines.refit import _confidence, refit, weighted_quantile
 from sparing.system import ReadsByRow
 
 
@@ -192,14 +192,59 @@ def test_confidence_features():
     np.testing.assert_allclose(_confidence(np.array([[0.2, 0.8]])), [[0.2, 0.6, 1]])
 
 
-def test_weighted_quantile():
+def testweighted_quantile():
     values = np.array([3.0, 1.0, 2.0, 4.0])
     ones = np.ones(4)
-    assert [_weighted_quantile(values, ones, s) for s in (0.0, 0.25, 0.5, 0.6, 1.0)] == [
+    assert [weighted_quantile(values, ones, s) for s in (0.0, 0.25, 0.5, 0.6, 1.0)] == [
         1,
         1,
         2,
         3,
         4,
     ]
-    assert _weighted_quantile(values, np.array([1.0, 0, 0, 1]), 0.5) == 3.0
+    assert weighted_quantile(values, np.array([1.0, 0, 0, 1]), 0.5) == 3.0
+
+
+def test_parameters_of_the_user_hold_in_the_refit(monkeypatch):
+    """Enough rows for the stronger engine, and a label that goes up and down with column 0."""
+    monkeypatch.setattr(module, "_MANY_ROWS", 100)
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, size=(1500, 3))
+    y = (rng.uniform(size=1500) < 1 / (1 + np.exp(-4 * np.sin(5 * rows[:, 0])))).astype(int)
+    line = np.zeros((100, 3))
+    line[:, 0] = np.linspace(-1, 1, 100)
+    options = {"X": rows, "y": y, "full_wrong": np.zeros(1500)}
+
+    def falls(**more):
+        stage = again(**options, **more)
+        return max(0.0, -np.diff(stage.predictor.predict_proba(line)[:, 1]).min())
+
+    assert falls() > 0.1
+    for n_estimators in (3, 60):  # where the stronger engine is chosen, and where it need not be
+        rising = {"monotone_constraints": [1, 0, 0]}
+        assert falls(params=rising, n_estimators=n_estimators) == 0
+
+
+def test_columns_that_may_not_meet_do_not_meet_in_the_refit(monkeypatch):
+    grown = []
+    cross_fitted = module._cross_fitted
+
+    def watched(*given):
+        grown.append(cross_fitted(*given)[0])
+        return cross_fitted(*given)
+
+    monkeypatch.setattr(module, "_cross_fitted", watched)
+    for groups in ([[0, 3], [1, 2, 4]], "[0,3],[1,2,4]"):
+        again(params={"interaction_constraints": groups})
+        for tree in grown.pop().booster.trees_to_dataframe().groupby("tree_index"):
+            used = set(tree[1]["split_feature"].dropna())
+            assert used <= {"Column_0"} or used <= {"Column_1"}
+
+
+def test_the_seed_reaches_the_refit(monkeypatch):
+    monkeypatch.setattr(module, "_MANY_ROWS", 100)
+    some = {"bagging_fraction": 0.5, "bagging_freq": 1}
+    # With a single tree to choose columns the stronger engine is the better one.
+    one, same, other = (again(random_state=seed, params=some, n_estimators=1) for seed in (0, 0, 1))
+    assert np.array_equal(one.doubt, same.doubt)
+    assert not np.array_equal(one.doubt, other.doubt)

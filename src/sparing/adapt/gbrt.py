@@ -19,7 +19,7 @@ from sparing._rows import take_rows
 from sparing.adapt.base import AdaptClassifier, Learnt
 from sparing.engines.boosted_parts import BoostedGate, BoostedPair, BoostedPredictor
 from sparing.engines.boosting import BoostingEngine, Grown
-from sparing.engines.refit import Refitted, refit
+from sparing.engines.refit import Refitted, refit, weighted_quantile
 from sparing.system import ConfidenceGate, Stage
 
 Floats = NDArray[np.float64]
@@ -100,7 +100,7 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
         Threads of the trees and folds of f0; changes the time, never the result.
     verbose : int, default=0
     lightgbm_params : mapping or None, default=None
-        More parameters of LightGBM.
+        More parameters of LightGBM, for f1 and the joint gate.
 
     Attributes
     ----------
@@ -179,7 +179,10 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
         problems: list[Problem],
     ) -> Iterator[tuple[float, float, Learnt]]:
         n = len(training.y)
-        some = take_rows(training.X, np.arange(0, n, max(1, n // _SCORED_ROWS)))
+        scored = np.arange(0, n, max(1, n // _SCORED_ROWS))
+        some = take_rows(training.X, scored)
+        weight = training.weight
+        weight_of_some = None if weight is None else weight[scored]
         # Rows without weight teach nothing: they must not fill a fold that others should.
         counts = training.weight is None or training.weight > 0
         strata = 2 * training.y + counts
@@ -197,7 +200,7 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
                 grown, q, history = self._grow(problem, engine, start)
                 pair = BoostedPair.of(grown, n_jobs)
                 variants = [
-                    _variant(pair, t, some, self.gate == "confidence", problem.full_rate)
+                    self._variant(pair, t, some, weight_of_some, problem.full_rate)
                     for t in prefixes(grown.n_iterations)
                 ]
                 wanted = self.gate == "refit" and problem.full_rate > 0
@@ -214,8 +217,23 @@ class AdaptGbrtClassifier(AdaptClassifier, BoostedClassifier):
                             folds=folds,
                             n_jobs=n_jobs,
                         )
-                    variants += _refitted_variants(known[key], problem.full_rate)
+                    variants += _refitted_variants(known[key], weight, problem.full_rate)
                 yield problem.full_rate, engine.cost_penalty, Learnt(variants, q, history)
+
+    def _variant(
+        self,
+        pair: BoostedPair,
+        n_iteration: int | None,
+        some: Any,
+        weight: Floats | None,
+        full_rate: float,
+    ) -> tuple[Stage, Floats]:
+        predictor = BoostedPredictor(pair, n_iteration)
+        if self.gate == "confidence":
+            doubt = ConfidenceGate().score(some, predictor.predict_proba(some))
+            return _confident(predictor, doubt, weight, full_rate)
+        gate = BoostedGate(pair, n_iteration)
+        return Stage(predictor, gate, name="cheap"), gate.score(some)
 
     def _grow(
         self, problem: Problem, engine: BoostingEngine, start: Floats | None
@@ -247,29 +265,24 @@ def _baskets(grown: Grown, most: int) -> list[tuple[int, ...]]:
     return sorted((s for s in sets if s), key=len)[-most:]
 
 
-def _variant(
-    pair: BoostedPair, n_iteration: int | None, some: Any, confident: bool, full_rate: float
-) -> tuple[Stage, Floats]:
-    predictor = BoostedPredictor(pair, n_iteration)
-    if confident:
-        doubt = ConfidenceGate().score(some, predictor.predict_proba(some))
-        return _confident(predictor, doubt, full_rate)
-    gate = BoostedGate(pair, n_iteration)
-    return Stage(predictor, gate, name="cheap"), gate.score(some)
-
-
 def _confident(
-    predictor: BoostedPredictor, doubt: Floats, full_rate: float
+    predictor: BoostedPredictor, doubt: Floats, weight: Floats | None, full_rate: float
 ) -> tuple[Stage, Floats]:
     # At a rate of 0 nobody goes on, however unsure f1 is on later rows; at 1 everybody may, equal doubts or not.
-    if 0 < full_rate < 1:
+    if not 0 < full_rate < 1:
+        threshold = np.inf if full_rate == 0 else -np.inf
+    # Weights that are all the same, also all 0 on the rows that are scored, are none.
+    elif weight is None or np.ptp(weight) == 0:
         threshold = float(np.quantile(doubt, 1.0 - full_rate))
     else:
-        threshold = np.inf if full_rate == 0 else -np.inf
+        threshold = weighted_quantile(doubt, weight, 1.0 - full_rate)
     return Stage(predictor, ConfidenceGate(), threshold, name="cheap"), doubt
 
 
-def _refitted_variants(again: Refitted, full_rate: float) -> list[tuple[Stage, Floats]]:
+def _refitted_variants(
+    again: Refitted, weight: Floats | None, full_rate: float
+) -> list[tuple[Stage, Floats]]:
     """The refitted f1 gated by its own confidence, and by the model of its excess error."""
     by_excess = Stage(again.predictor, again.gate, name="cheap")
-    return [_confident(again.predictor, again.doubt, full_rate), (by_excess, again.scores)]
+    confident = _confident(again.predictor, again.doubt, weight, full_rate)
+    return [confident, (by_excess, again.scores)]

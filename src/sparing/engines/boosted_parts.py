@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparing._booster_turns import PrefixTurns
 from sparing._lightgbm import lightgbm
 from sparing._losses import cheap_proba
 from sparing._one_row import OneRowScores
@@ -56,6 +57,7 @@ class BoostedTrees:
         self.base = np.asarray(base, dtype=float)
         self.n_columns = n_columns
         self.n_jobs = n_jobs
+        self._turns = PrefixTurns()
 
     @cached_property
     def booster(self) -> lightgbm.Booster | None:
@@ -65,7 +67,7 @@ class BoostedTrees:
     @cached_property
     def paths(self) -> BoosterPaths | None:
         """Columns on the trees' paths."""
-        return None if self.booster is None else BoosterPaths(self.booster)
+        return None if self.booster is None else BoosterPaths(self.booster, self._turns)
 
     @cached_property
     def n_iterations(self) -> int:
@@ -94,9 +96,10 @@ class BoostedTrees:
 
     def _walked(self, rows: NDArray[np.floating], n_iteration: int) -> Floats:
         assert self.booster is not None
-        raw = self.booster.predict(
-            rows, raw_score=True, num_iteration=n_iteration, num_threads=self._threads(rows)
-        )
+        with self._turns.of(n_iteration):
+            raw = self.booster.predict(
+                rows, raw_score=True, num_iteration=n_iteration, num_threads=self._threads(rows)
+            )
         return np.asarray(raw).reshape(len(rows), -1)
 
     def _threads(self, rows: NDArray[np.floating]) -> int:
@@ -116,13 +119,14 @@ class BoostedTrees:
 
     def __getstate__(self) -> dict[str, Any]:
         # Digits compress well, and what is cached comes back by itself.
-        cached = ("booster", "paths", "n_iterations", "_one_row", "model")
+        cached = ("booster", "paths", "n_iterations", "_one_row", "_turns", "model")
         state = {name: value for name, value in self.__dict__.items() if name not in cached}
         return state | {"packed": zlib.compress(self.model.encode())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.model = zlib.decompress(self.__dict__.pop("packed")).decode()
+        self._turns = PrefixTurns()
 
     def stored(self) -> Stored:
         """The text model and the start scores."""

@@ -5,7 +5,8 @@ Called by ``boosting`` alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _OURS = ("objective", "num_class", "metric", "boost_from_average", "linear_tree", "boosting")
@@ -82,3 +83,20 @@ def checked_params(params: Mapping[str, Any]) -> dict[str, Any]:
             # Given both, LightGBM takes the main name, set here, and says nothing.
             raise ValueError(f"{name}: use LightGBM's main name for it, {_ALIASES[name]}.")
     return dict(params)
+
+
+def groups_within(params: Mapping[str, Any], columns: Sequence[int]) -> list[list[int]]:
+    """Interaction constraints that leave only some columns to be split on, and of these the groups a user gave.
+
+    Examples
+    --------
+    >>> groups_within({}, [0, 2])
+    [[0, 2]]
+    >>> groups_within({"interaction_constraints": [[0, 1], [2, 3], [3]]}, [0, 2])
+    [[0], [2]]
+    """
+    given = params.get("interaction_constraints") or [columns]
+    if isinstance(given, str):  # as on LightGBM's command line
+        given = json.loads(f"[{given}]")
+    groups = [[int(c) for c in columns if c in set(group)] for group in given]
+    return [group for group in groups if group]

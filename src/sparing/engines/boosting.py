@@ -29,7 +29,7 @@ from sparing._lightgbm import lightgbm
 from sparing._losses import cheap_loss
 from sparing.costs import FeatureCosts
 from sparing.engines.binning import BinnedData, ColumnEncoder
-from sparing.engines.booster_params import checked_params, safe_params
+from sparing.engines.booster_params import checked_params, groups_within, safe_params
 from sparing.engines.gradients import (
     FixedAllocation,
     RoundAllocation,
@@ -175,13 +175,14 @@ class BoostingEngine:
             cost_penalty = auto_cost_penalty(costs, newton)
         self.cost_penalty = float(cost_penalty)
         self._n_cheap = 1 if n_classes == 2 else n_classes
+        self.params = checked_params(params or {})
         self._params = {
             **safe_params(data.n_rows, float(self.weight.sum()), newton),
             "max_depth": max_depth,
             "num_leaves": min(2**max_depth, 1024) if max_depth > 0 else 31,
             "num_threads": effective_n_jobs(n_jobs),
             "seed": int(check_random_state(random_state).randint(2**31 - 1)),
-            **checked_params(params or {}),
+            **self.params,
         }
         if learning_rate is not None:
             self._params["learning_rate"] = learning_rate
@@ -229,11 +230,17 @@ class BoostingEngine:
         """The same engine for f1 alone on columns that are already paid for."""
         other = copy(self)
         other.cost_penalty, other.gate = 0.0, False
-        other._params = self._params | {"interaction_constraints": [[int(c) for c in columns]]}
-        if len(columns) == 0:
+        groups = groups_within(self.params, columns.tolist())
+        other._params = self._params | {"interaction_constraints": groups}
+        if not groups:
             # To LightGBM an empty list of columns is no constraint at all.
             other.n_estimators = 0
         return other
+
+    @property
+    def seed(self) -> int:
+        """What LightGBM's subsampling starts from."""
+        return int(self._params["seed"])
 
     def reweighted(self, weight: Floats) -> BoostingEngine:
         """The same engine with other weights; rows without weight are scored but not learnt from."""

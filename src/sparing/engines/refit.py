@@ -120,7 +120,7 @@ def refit(
 
     Parameters
     ----------
-    engine : the engine that chose the columns; its sizes and rates are used, its prices are not.
+    engine : the engine that chose the columns; its sizes, rates and parameters are used, its prices are not.
     X : the training rows.
     columns : columns bought.
     full_wrong : honest probability that f0 is wrong per row (0 or 1 from out-of-fold answers).
@@ -146,7 +146,7 @@ def refit(
     features = _features(small.data.encoder.encode(X, columns), columns, proba)
     trees = _excess_trees(features, excess, weight, n_jobs)
     predicted = _scores(trees, features)
-    offset = max(0.0, _weighted_quantile(predicted, weight, 1.0 - full_rate))
+    offset = max(0.0, weighted_quantile(predicted, weight, 1.0 - full_rate))
     gate = ExitGate(trees, columns, final.encoder, offset)
     doubt = 1.0 - proba.max(axis=1)
     return Refitted(BoostedPredictor(pair), gate, predicted - offset, doubt)
@@ -163,11 +163,12 @@ def _strong(engine: BoostingEngine, columns: NDArray[np.intp], n_jobs: int) -> B
         sample_weight=engine.weight,
         n_estimators=max(50, 800 // (outputs + 1)),
         max_depth=10,
-        learning_rate=0.1,
         cost_penalty=0.0,
         gate=False,
+        random_state=0,
         n_jobs=n_jobs,
-        params={"num_leaves": 64},
+        # What the user asked of LightGBM holds here too.
+        params={"num_leaves": 64, "learning_rate": 0.1, "seed": engine.seed, **engine.params},
     )
     return strong.without_prices(columns)
 
@@ -240,7 +241,8 @@ def _confidence(proba: Floats) -> Floats:
     return out
 
 
-def _weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
+def weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
+    """The value that this share of the weight does not pass."""
     order = np.argsort(values)
     below = np.cumsum(weight[order]) / weight.sum()
     place = min(int(np.searchsorted(below, share)), len(values) - 1)

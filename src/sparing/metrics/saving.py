@@ -86,7 +86,8 @@ def saving_at_tolerance(
     -------
     float
         1 − cost / full_cost. The full model is always there to fall back on, so this is 0, not negative, when no
-        system is good enough or none is cheaper.
+        system is good enough or none is cheaper. Of a frontier that reports other rows than it chooses by, see
+        :meth:`sparing.Frontier.saving`.
 
     Examples
     --------

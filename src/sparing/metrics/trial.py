@@ -177,7 +177,8 @@ def _check_kind(scoring: Any, name: str, rows: TrialRows) -> None:
     """Refuse scores of numbers and of groupings, and matrices that pay for right answers."""
     if ranks_within_groups(scoring) and rows.groups is None:
         raise ValueError(
-            f"scoring={name} ranks within queries: pass the query of each row, fit(X, y, groups=...)."
+            f"scoring={name} ranks within queries: pass the query of each row, fit(X, y, groups=...), and let a share "
+            "of them choose, validation=0.25; rows of their own, validation=(X, y), have no queries."
         )
     if isinstance(scoring, str) or callable(scoring):
         module = str(getattr(_function(scoring), "__module__", ""))
