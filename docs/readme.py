@@ -86,8 +86,8 @@ def _kept_on_test(near: list[dict[str, str]]) -> str:
     splits = sum(int(row["splits"]) for row in mine)
     over = sum(int(row["over"]) for row in mine)
     return (
-        f"A point that is kept on validation rows can be exceeded on test rows: the cascade loses more on {over} of "
-        f"{splits} splits,\nmostly little more. Who needs a promise asks for one."
+        f"A point kept on validation rows can be exceeded on test rows: the cascade loses more on {over} of {splits} "
+        "splits. Promises are below."
     )
 
 

@@ -655,8 +655,8 @@ def test_how_many_of_a_rare_class_are_found_stands_beside_the_accuracy(harness, 
     said = problem.full_model.predict(problem.test.X)
     expected = recall_score(problem.test.y, said, labels=["b"], average=None)
     text = harness.report.render(tmp_path / "r", tmp_path)
-    _, table = text.split("| method | recall of class b |")
-    assert f"| full model | {expected[0]:.4f} |" in table
+    _, table = text.split("| method | splits | recall of class b |")
+    assert f"| full model | 1 | {expected[0]:.4f} |" in table
 
 
 def test_prices_of_mslr_are_levels_of_yahoo(harness):

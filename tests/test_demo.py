@@ -158,6 +158,8 @@ def test_the_table_of_results_is_chosen_by_validation_rows(readme):
             "validation_cost": validation_cost,
             "cut": cut,
             "difference": "-0.004",
+            "over": "1",
+            "score": "accuracy",
             "paper_cut": "0.31",
         }
 
@@ -174,6 +176,7 @@ def test_the_table_of_results_is_chosen_by_validation_rows(readme):
         "| letters | 31% | **30%**, -0.40 (1 split) | **50%**, -0.40 (cascade, 5 splits) | "
         "**40%**, -0.40 (lightgbm-confidence, 1 split) | the full model |"
     )
+    assert "the cascade loses more on 1 of 5 splits" in readme.results_block(rows)
 
 
 def test_the_readme_runs_as_printed(reader, capsys):  # noqa: F811

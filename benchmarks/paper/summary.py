@@ -160,8 +160,10 @@ def reasons(found: Mapping[str, Tables]) -> list[str]:
 
 def kept_on_test(found: Mapping[str, Tables], tolerance: float) -> pd.DataFrame:
     """How often a tolerance that was kept on validation rows was missed on test rows, method by method."""
-    frame = summary({n: t for n, t in found.items() if t.about.get("unit", "rows") == "rows"})
-    frame = frame[(frame.accounting == "stage") & (frame.tolerance == tolerance) & (frame.cut > 0)]
+    every = summary(found)
+    counted = [name for name, tables in found.items() if tables.about.get("unit") != "queries"]
+    frame = every[every.data.isin(counted) & (every.accounting == "stage") & (every.cut > 0)]
+    frame = frame[frame.tolerance == tolerance]
     rows = []
     for method, mine in frame.groupby("method"):
         splits = mine.splits.sum()
