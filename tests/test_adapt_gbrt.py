@@ -14,7 +14,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from sparing import AdaptGbrtClassifier, FeatureCosts, GreedyMiserClassifier
-from sparing._full_model import folds_of
+from sparing._folds import folds_of
 from sparing.engines.refit import ExitGate
 from sparing.frontier import Frontier
 from sparing.system import ConfidenceGate

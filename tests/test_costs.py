@@ -239,7 +239,10 @@ def test_resolve_costs():
     assert resolve_costs([1, 2], ["a", "b"]) == FeatureCosts({"a": 1, "b": 2})
     assert resolve_costs({"b": 2, "a": 1}, ["a", "b"]) == FeatureCosts({"a": 1, "b": 2})
     assert resolve_costs(THYROID, THYROID.columns) is THYROID
-    assert resolve_costs(THYROID, 5) is THYROID
+    with pytest.warns(
+        UserWarning, match="'FTI' in derived alone, which is taken for the last of X"
+    ):
+        assert resolve_costs(THYROID, 5) is THYROID
     series = pd.Series([2.0, 1.0], index=["b", "a"])
     assert resolve_costs(series, ["a", "b"]) == FeatureCosts({"a": 1, "b": 2})
     assert resolve_costs(pd.Series([2.0, 1.0]), 2) == FeatureCosts([2, 1])
@@ -357,3 +360,13 @@ def test_a_hundred_thousand_rows_of_fifty_columns():
     plain, panel = FeatureCosts(prices), FeatureCosts(prices, shared={"panel": (2, range(25))})
     np.testing.assert_allclose(plain.of(mask), mask @ prices)
     np.testing.assert_allclose(panel.of(mask), mask @ prices + 2 * mask[:, :25].any(axis=1))
+
+
+def test_a_derived_column_without_a_place_is_told():
+    costs = FeatureCosts({"a": 1, "b": 2, "z": 3}, derived={"ab": ["a", "b"]})
+    with pytest.warns(UserWarning, match="names 'ab' in derived alone"):
+        assert costs.aligned(4).columns[-1] == "ab"
+    assert costs.aligned(["a", "b", "ab", "z"]).columns == ("a", "b", "ab", "z")
+    placed = FeatureCosts({"a": 1, "b": 2, "ab": 0, "z": 3}, derived={"ab": ["a", "b"]})
+    assert placed.aligned(4) is placed
+    assert FeatureCosts([1, 2, 0], derived={2: [0, 1]}).aligned(3).total == 3

@@ -15,11 +15,6 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     FixedThresholdClassifier,
-    GroupKFold,
-    KFold,
-    LeaveOneGroupOut,
-    ShuffleSplit,
-    StratifiedGroupKFold,
     StratifiedKFold,
     cross_val_predict,
 )
@@ -30,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from sparing._full_model import default_full_model, fit_full_model, folds_of, is_legacy
+from sparing._full_model import default_full_model, fit_full_model, is_legacy
 from sparing._full_predictor import StoredModel, encode
 from sparing.costs import FeatureCosts
 from sparing.system import ConfidenceGate, Stage, System
@@ -640,26 +635,6 @@ def test_a_seed_of_its_own_is_kept_and_the_estimator_left_alone():
     assert not hasattr(unseeded[-1], "estimators_")
 
 
-def test_folds():
-    y = np.repeat([0, 1], 50)
-    assert folds_of(4, y, 0).get_n_splits() == 4
-    unshuffled = KFold(3)
-    assert folds_of(unshuffled, y, 0) is unshuffled
-    assert folds_of(np.int64(3), y, 0).get_n_splits() == 3
-    with pytest.raises(ValueError, match=r"cv is 1: .* at least 2 folds"):
-        folds_of(1, y, 0)
-    with pytest.raises(ValueError, match="cv must put every row into a test fold"):
-        fit_full_model(GaussianNB(), *table(), cv=ShuffleSplit(3, random_state=0))
-
-
-def test_a_rare_class_does_not_cost_the_others_their_folds():
-    y = np.repeat([0, 1, 2], [60, 39, 1])
-    folds = list(folds_of(5, y, 0).split(y, y))
-    assert len(folds) == 5
-    for _, test in folds:
-        np.testing.assert_allclose(np.bincount(y[test])[:2], [12, 7.5], atol=1)
-
-
 @pytest.mark.parametrize("members", [1, 2, 3])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
@@ -806,10 +781,3 @@ def test_a_system_of_other_columns_stays_one_stage():
     np.testing.assert_array_equal(
         system_of(full).predict_proba(frame), model.predict_proba(frame[["f", "a"]])
     )
-
-
-@pytest.mark.parametrize("cv", [GroupKFold(3), StratifiedGroupKFold(3), LeaveOneGroupOut()])
-def test_folds_by_groups_are_to_be_given(cv):
-    y = np.arange(20) % 2
-    with pytest.raises(ValueError, match=r"cv=list\(\w+\(\.\.\.\)\.split\(X, y, groups\)\)"):
-        folds_of(cv, y, 0)

@@ -84,6 +84,14 @@ def test_an_interrupt_keeps_what_was_learnt(rows):
         budgeted(Interrupted()).fit(*rows)
 
 
+def test_an_interrupted_cascade_alone_leaves_the_full_model(rows):
+    cascade = CascadeClassifier(stages=[[0]], stage_estimator=Interrupted(), cv=2)
+    with pytest.warns(UserWarning, match="the cascade is the full model alone"):
+        clf = budgeted(cascade).fit(*rows)
+    assert len(clf.stages_) == len(clf.frontier_) == 1
+    assert np.array_equal(clf.predict(rows[0]), clf.estimator_.predict(rows[0]))
+
+
 def test_an_interrupt_that_a_method_keeps_to_itself_ends_the_race(rows, ctrl_c):
     # A cascade that is interrupted goes on with the stages it has; the others must not be started then.
     with pytest.warns(UserWarning, match="Interrupted after 1 fits"):

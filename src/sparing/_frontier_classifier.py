@@ -28,6 +28,8 @@ class FrontierClassifier(RoutedClassifier):
     choice_: Point
     certificate_: Certificate
 
+    budget: float | None
+    tolerance: float | None
     min_recall: Any
 
     @abstractmethod
@@ -51,13 +53,15 @@ class FrontierClassifier(RoutedClassifier):
         Returns
         -------
         BudgetedClassifier
-            A fitted copy.
+            A fitted copy, whose parameters say what was wished.
         """
         check_is_fitted(self, "frontier_")
         if budget is None and tolerance is None:
             raise ValueError("Give budget or tolerance: at(budget=3) or at(tolerance=0.01).")
         wishes = Wishes(budget, tolerance, self.min_recall)
-        return self._at_point(wishes.choose(self.frontier_))
+        other = self._at_point(wishes.choose(self.frontier_))
+        other.budget, other.tolerance = budget, tolerance
+        return other
 
     def _at_point(self, point: Point) -> Self:
         other = self._with_system(point.system)
@@ -75,7 +79,7 @@ class FrontierClassifier(RoutedClassifier):
         if promised is not None and wishes.budget is None and wishes.tolerance is None:
             wishes = replace(wishes, budget=promised.budget, tolerance=promised.tolerance)
         other = self._at_point(wishes.choose(frontier))
-        other.frontier_ = frontier
+        other.frontier_, other.feature_costs = frontier, feature_costs
         return other
 
     def _with_system(self, system: System) -> Self:

@@ -9,7 +9,6 @@ as it is.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,11 +19,10 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import BaseCrossValidator, KFold, StratifiedKFold, check_cv
-from sklearn.model_selection._split import GroupsConsumerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from sparing._folds import checked_folds
 from sparing._full_columns import column_use, unwrapped
 from sparing._full_input import refuse_other_models
 from sparing._full_predictor import (
@@ -233,54 +231,6 @@ def _out_of_fold(
     for (_, test), (values, labels) in zip(folds, parts, strict=True):
         raw[test], codes[test] = values, labels
     return raw, codes if decides else None
-
-
-def folds_of(cv: Any, y: NDArray[Any], random_state: int | None) -> BaseCrossValidator:
-    """A splitter; a number gives stratified, shuffled folds whatever the rarest class."""
-    if hasattr(cv, "__next__"):
-        raise TypeError(
-            "cv is an iterator, which can be read once only, and folds are needed several times: give list(cv)."
-        )
-    if isinstance(cv, GroupsConsumerMixin):
-        name = type(cv).__name__
-        raise ValueError(
-            f"cv={name}(...) splits by groups, which are not known here: give its folds, "
-            f"cv=list({name}(...).split(X, y, groups)). BudgetedClassifier takes them: fit(X, y, groups=groups)."
-        )
-    if not isinstance(cv, int | np.integer):
-        return check_cv(cv, y, classifier=True)
-    if cv < 2:
-        raise ValueError(f"cv is {cv}: out-of-fold probabilities need at least 2 folds.")
-    largest = int(np.unique(y, return_counts=True)[1].max())
-    if largest < 2:
-        return KFold(min(int(cv), len(y)), shuffle=True, random_state=random_state)
-    return _StratifiedFolds(min(int(cv), largest), shuffle=True, random_state=random_state)
-
-
-def checked_folds(cv: Any, y: NDArray[Any], random_state: int | None) -> list[tuple[Codes, Codes]]:
-    """Folds that test every row once, on models that have not seen it."""
-    folds = list(folds_of(cv, y, random_state).split(np.zeros(len(y)), y))
-    tested = np.concatenate([test for _, test in folds])
-    if len(tested) != len(y) or len(np.unique(tested)) != len(y):
-        raise ValueError(
-            "cv must put every row into a test fold once; use KFold or StratifiedKFold."
-        )
-    for number, (train, test) in enumerate(folds):
-        if len(both := np.intersect1d(train, test)):
-            raise ValueError(
-                f"Fold {number} of cv tests row {both[0]} and learns from it too, {len(both)} such rows in all: what a "
-                "model says about rows it has seen is too good. Take them out of the training part."
-            )
-    return folds
-
-
-class _StratifiedFolds(StratifiedKFold):
-    """Stratified folds in which a class may be rarer than the folds: some training parts do without it then."""
-
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Codes, Codes]]:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The least populated class")
-            return iter(list(super().split(X, y, groups)))
 
 
 # -- what was passed --------------------------------------------------------------------------------

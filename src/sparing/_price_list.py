@@ -61,6 +61,8 @@ def checked_call_price(value: Any) -> float | tuple[float, ...]:
     """One price for the full model, or one per stage."""
     if np.ndim(value) == 0:
         return checked_price("a call (call_price)", value)
+    if not len(value):
+        raise ValueError("call_price is empty: give one price, or one per stage.")
     return tuple(checked_price(f"stage {i} (call_price)", v) for i, v in enumerate(value))
 
 

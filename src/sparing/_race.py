@@ -25,6 +25,7 @@ from sklearn.frozen import FrozenEstimator
 
 from sparing._coarse_gates import moved_cuts
 from sparing._evaluation import full_alone
+from sparing._frontier_merging import FULL_ALONE
 from sparing._full_model import FullModel
 from sparing._full_predictor import StoredModel
 from sparing._methods import Setting
@@ -148,6 +149,10 @@ class Race:
         methods = list(dict.fromkeys(s.method for s in first))
         frontiers = self._round(1, first, len(methods) > 1)
         if not any(fit["n_systems"] for fit in self.history):
+            if not all(fit["error"] for fit in self.history):
+                # Interrupted early, or nothing could save anything: what is left is the full model.
+                alone = full_alone(self.task.full, self.task.costs)
+                return {FULL_ALONE["method"]: self._evaluate([alone], [dict(FULL_ALONE)])}
             raise RuntimeError(
                 "None of the methods could be fitted: "
                 + "; ".join(f"{fit['method']}: {fit['error']}" for fit in self.history)

@@ -314,9 +314,11 @@ class RoutedClassifier(ClassifierMixin, BaseEstimator):
         return self.system_.stages
 
     def with_costs(self, feature_costs: Any) -> Self:
-        """A copy at other prices; nothing is refitted."""
+        """A copy at other prices, which are its ``feature_costs`` from now on; nothing is refitted."""
         check_is_fitted(self, "system_")
-        return self._with_system(self.system_.with_costs(feature_costs))
+        other = self._with_system(self.system_.with_costs(feature_costs))
+        other.feature_costs = feature_costs
+        return other
 
     def with_thresholds(self, thresholds: Any) -> Self:
         """A copy whose gates send other shares on: higher thresholds keep more rows at cheap stages."""

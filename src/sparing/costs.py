@@ -7,6 +7,7 @@ share a blood draw, columns derived from others, and items a row already owns.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -91,6 +92,8 @@ class FeatureCosts:
         self._derived = price_list.derived_columns(derived, self._private)
         self.call_price = price_list.checked_call_price(call_price)
         self.columns = tuple(self._private)
+        named = prices if isinstance(prices, Mapping) else self._private
+        self._unplaced = [column for column in self._derived if column not in named]
 
         covered = set(self._derived).union(*(members for _, members in self._shared.values()))
         own = {c: price for c, price in self._private.items() if price > 0 or c not in covered}
@@ -266,6 +269,13 @@ class FeatureCosts:
         if (isinstance(columns, int) or self._positional) and n_columns != len(self.columns):
             raise ValueError(
                 f"feature_costs prices {len(self.columns)} columns, X has {n_columns}: give one price per column."
+            )
+        if isinstance(columns, int) and self._unplaced and not self._numbered:
+            warnings.warn(
+                f"X has no column names, and feature_costs names {price_list.short(self._unplaced)} in derived alone, "
+                "which is taken for the last of X. Pass a data frame, or give a price of 0 in the place of the column.",
+                UserWarning,
+                stacklevel=2,
             )
         if self._numbered and (isinstance(columns, int) or not set(columns) & set(self.columns)):
             in_order = self._renamed({c: c for c in self.columns}, sorted(self._private))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from sparing._full_model import folds_of
+from sparing._folds import folds_of
 from sparing.costs import FeatureCosts
 from sparing.engines import refit as module
 from sparing.engines.binning import BinnedData

@@ -13,7 +13,8 @@ from sklearn.utils._param_validation import StrOptions
 
 from sparing._alternation import History, Problem, alternate
 from sparing._boosted import BoostedClassifier, prefixes, round_history
-from sparing._full_model import FullModel, folds_of
+from sparing._folds import folds_of
+from sparing._full_model import FullModel
 from sparing._routed import Training
 from sparing._rows import take_rows
 from sparing.adapt.base import AdaptClassifier, Learnt

@@ -291,7 +291,9 @@ class CascadeClassifier(RoutedClassifier):
         """
         check_is_fitted(self, "system_")
         if tolerance is not None and budget is None:
-            return self._with_system(self._within(tolerance))
+            other = self._with_system(self._within(tolerance))
+            other.tolerance = tolerance
+            return other
         best = self.frontier_.pareto()  # a stored cascade has these only
         try:
             point = best.at(tolerance=tolerance, budget=budget)
@@ -311,6 +313,7 @@ class CascadeClassifier(RoutedClassifier):
         other.frontier_ = replace(
             again, points=tuple(sorted(again.points, key=lambda p: (p.cost, -p.score)))
         )
+        other.feature_costs = feature_costs
         return other
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sparing._full_model import FullModel, checked_folds, default_full_model
+from sparing._folds import checked_folds
+from sparing._full_model import FullModel, default_full_model
 from sparing._progress import Progress
 from sparing._routed import Training
 from sparing.cascade.accounts import Accounts
