@@ -13,6 +13,7 @@ from paper.fit_time import section as fit_time_section
 from paper.one_line import section as one_line_section
 from paper.pairing import CHAMPION, REFERENCE
 from paper.problem import QUICK_ROWS
+from paper.spread import section as spread_section
 from paper.summary import (
     beside_paper,
     duels,
@@ -68,7 +69,12 @@ def render(folder: Path, home: Path) -> str:
         )
     if found:
         parts += _overview(found)
-    apart = one_line_section(folder), fit_time_section(folder), synthetic_sections(folder, home)
+    apart = (
+        one_line_section(folder),
+        spread_section(folder),
+        fit_time_section(folder),
+        synthetic_sections(folder, home),
+    )
     for heading, text, table in chain(*apart):
         parts += [heading, text, _markdown(table)]
     for name, tables in found.items():
