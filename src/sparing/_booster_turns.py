@@ -15,10 +15,12 @@ from contextlib import contextmanager
 class PrefixTurns:
     """Lets in any number of threads that ask for the same iterations, and the others when these have finished.
 
+    A thread that is in must not ask to be let in again: it may wait for itself.
+
     Examples
     --------
     >>> turns = PrefixTurns()
-    >>> with turns.of(10), turns.of(10):
+    >>> with turns.of(10):
     ...     pass
     """
 
